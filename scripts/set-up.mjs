@@ -1,0 +1,57 @@
+// What every command does first, so that each of them works on a fresh clone: dependencies, then the build.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Runs a command in the repository's root with its output passed through.
+ * Tools are called from node_modules/.bin: npx would add half a second to each.
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {boolean} whether it succeeded
+ */
+export function run(command, args) {
+  const tool = join(root, 'node_modules/.bin', command);
+  const { status, error } = spawnSync(existsSync(tool) ? tool : command, args, {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (error) console.error(`could not run ${command}: ${error.message}`);
+  return status === 0;
+}
+
+/** Installs the dependencies unless they are at least as new as the lockfile. */
+export function installDependencies() {
+  const lockfile = join(root, 'package-lock.json');
+  const installed = join(root, 'node_modules/.package-lock.json');
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lockfile).mtimeMs) return true;
+  console.log('installing dependencies');
+  // Not `npm ci`: it refuses a lockfile that lacks optional packages of other platforms.
+  // `--include=dev` because NODE_ENV=production would leave the tools out.
+  if (!run('npm', ['install', '--no-save', '--include=dev'])) return false;
+  // npm leaves the file alone when nothing changed; without this every later command would install again.
+  const now = new Date();
+  utimesSync(installed, now, now);
+  return true;
+}
+
+/** Compiles every package into its dist. */
+export function build() {
+  removeStaleOutput();
+  return run('tsc', ['-b']);
+}
+
+/** `tsc -b` never deletes: without this, the output of a renamed source would be published for ever. */
+function removeStaleOutput() {
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const source = join(root, 'packages', name, 'src');
+    const output = join(root, 'packages', name, 'dist');
+    if (!existsSync(output)) continue;
+    const files = readdirSync(output, { recursive: true, encoding: 'utf8' });
+    const isStale = files.some((file) => file.endsWith('.js') && !existsSync(join(source, file.replace(/js$/, 'ts'))));
+    if (isStale) rmSync(output, { recursive: true });
+  }
+}

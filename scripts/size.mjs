@@ -1,0 +1,88 @@
+// What the library costs a web page: bundled, minified, gzipped, from the built package as users get it.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { build, installDependencies, root } from './set-up.mjs';
+
+const { values: options } = parseArgs({
+  options: { json: { type: 'boolean' }, help: { type: 'boolean' }, 'no-build': { type: 'boolean' } },
+});
+if (options.help) {
+  console.log('npm run size [-- --json]    gzip sizes of the library; exits 1 when one is over its limit');
+  process.exit(0);
+}
+if (!options['no-build'] && (!installDependencies() || !build())) process.exit(1);
+// Not imported at the top: on a fresh clone it has only just been installed.
+const { build: bundle } = await import('rolldown');
+
+const factories = [
+  'gcra',
+  'tokenBucket',
+  'leakyBucket',
+  'fixedWindow',
+  'slidingLog',
+  'slidingSlots',
+  'slidingWindow',
+  'smooth',
+  'concurrency',
+];
+
+/** @param {string} factory */
+const oneAlgorithm = (factory) => `
+  import { limiter, ${factory} } from 'sluice';
+  const limit = limiter(${factory}({ limit: 100, window: '1m' }));
+  console.log(limit.check('key'));
+`;
+
+/** @type {{ name: string, source: string, limitBytes?: number }[]} */
+const entries = [
+  { name: 'everything', source: `export * from 'sluice'; export * from 'sluice/http';`, limitBytes: 12_000 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), limitBytes: 3_000 },
+];
+const library = await import('sluice');
+for (const factory of factories) {
+  if (factory in library) entries.push({ name: `limiter + ${factory}`, source: oneAlgorithm(factory) });
+}
+
+const rows = [];
+for (const entry of entries) {
+  const bytes = await gzipBytes(entry.source);
+  rows.push({ name: entry.name, bytes, limitBytes: entry.limitBytes, ok: bytes <= (entry.limitBytes ?? Infinity) });
+}
+
+if (options.json) {
+  console.log(JSON.stringify(rows, null, 2));
+} else {
+  for (const { name, bytes, limitBytes, ok } of rows) {
+    const limit = limitBytes === undefined ? '' : `  of ${format(limitBytes)}${ok ? '' : '  TOO LARGE'}`;
+    console.log(`${name.padEnd(30)} ${format(bytes)} B${limit}`);
+  }
+}
+process.exit(rows.every(({ ok }) => ok) ? 0 : 1);
+
+/**
+ * @param {string} source
+ * @returns {Promise<number>}
+ */
+async function gzipBytes(source) {
+  // Inside the repository, so that `sluice` resolves as it does for a user.
+  const folder = join(root, '.cache/size');
+  mkdirSync(folder, { recursive: true });
+  const input = join(folder, 'entry.mjs');
+  writeFileSync(input, source);
+  const { output } = await bundle({
+    input,
+    platform: 'browser',
+    write: false,
+    transform: { target: 'es2022' },
+    output: { format: 'esm', minify: true },
+  });
+  rmSync(folder, { recursive: true });
+  return output.reduce((sum, chunk) => sum + ('code' in chunk ? gzipSync(chunk.code, { level: 9 }).length : 0), 0);
+}
+
+/** @param {number} bytes */
+function format(bytes) {
+  return bytes.toLocaleString('en').padStart(7);
+}

@@ -1,0 +1,48 @@
+// `npm test` runs everything; `npm run check` (--quick) leaves out coverage, sizes and the packed tarball.
+// The steps run one after another, cheapest first, and the first failure ends the run.
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, installDependencies, root, run } from './set-up.mjs';
+
+const isQuick = process.argv.includes('--quick');
+const resultFile = join(root, '.cache/test-result.json');
+rmSync(resultFile, { force: true });
+
+const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`];
+
+/** @type {[name: string, step: () => boolean][]} */
+const steps = [
+  ['dependencies', installDependencies],
+  ['format and lint', () => run('biome', ['check', '--error-on-warnings', '.'])],
+  ['build', build],
+  ['types of tests and scripts', () => run('tsc', ['-p', 'tsconfig.tests.json'])],
+  isQuick
+    ? ['tests', () => run('vitest', [...vitest, '--exclude=checks/packed-tarball.test.ts'])]
+    : ['tests with coverage', () => run('vitest', [...vitest, '--coverage'])],
+];
+if (!isQuick) steps.push(['size', () => run('node', ['scripts/size.mjs', '--no-build'])]);
+
+let failedStep;
+for (const [name, step] of steps) {
+  console.log(`\n=== ${name}`);
+  const startMs = performance.now();
+  const isOk = step();
+  console.log(`=== ${name}: ${isOk ? 'ok' : 'FAILED'} in ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
+  if (isOk) continue;
+  failedStep = name;
+  break;
+}
+
+if (failedStep) console.error(`\nThe step "${failedStep}" failed; its output is above. Later steps did not run.`);
+console.log(`\n${testCounts()}`);
+process.exit(failedStep ? 1 : 0);
+
+/** The counts come from the test runner's own report; without a report no test ran. */
+function testCounts() {
+  try {
+    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(resultFile, 'utf8'));
+    return `${numPassedTests} passed, ${numFailedTests} failed`;
+  } catch {
+    return 'no tests ran';
+  }
+}

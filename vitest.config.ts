@@ -1,0 +1,23 @@
+import { defineConfig } from 'vitest/config';
+
+// Tests load the sources of every package, so a failing line is a line someone wrote.
+const conditions = ['@sluice/source', 'module', 'node', 'development|production'];
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: ['packages/**/src/**/*.test.ts', 'checks/**/*.test.ts'],
+    // Generous: a busy machine must never turn a right answer into a failure.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    coverage: {
+      provider: 'v8',
+      include: ['packages/*/src/**/*.ts'],
+      exclude: ['**/*.test.ts', '**/*.test-d.ts', '**/*.bench.ts', '**/index.ts', '**/demonstration/**'],
+      reporter: [['text', { skipFull: true }], 'html'],
+      reportsDirectory: 'coverage',
+      thresholds: { lines: 90 },
+    },
+  },
+});
