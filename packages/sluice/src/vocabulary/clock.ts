@@ -1,0 +1,56 @@
+import { invalid } from './errors.ts';
+
+/**
+ * The only source of time. Algorithms never see a clock: they take the time as an argument. At the edges one clock both
+ * reads and sleeps, so that a test that owns the clock owns all of time.
+ */
+export interface Clock {
+  /** Milliseconds since the epoch; fractions allowed. It should not step back, and Sluice stays safe when it does. */
+  now(): number;
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /**
+   * How old a reading can be, for a clock that is read less often than it is asked. Strict algorithms add it to their
+   * window, so that a stale reading makes them refuse longer and never admit more. Default 0.
+   */
+  readonly stalenessMs?: number;
+}
+
+// Anchored once: an NTP step or a hand-set wall clock afterwards moves nothing, because only the monotonic part advances.
+const originMs = Date.now() - performance.now();
+
+// Timers hold the delay in 32 signed bits; a longer one would fire at once.
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The default clock: monotonic, anchored to the wall clock once, when the module loads. */
+export const monotonicClock: Clock = {
+  now: () => originMs + performance.now(),
+  async sleep(ms, signal) {
+    const endMs = performance.now() + ms;
+    for (let leftMs = ms; leftMs > 0; leftMs = endMs - performance.now()) {
+      await timer(Math.min(leftMs, longestTimerMs), signal);
+    }
+    signal?.throwIfAborted();
+  },
+};
+
+function timer(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const onAbort = () => {
+      clearTimeout(handle);
+      reject(signal?.reason);
+    };
+    const handle = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, Math.ceil(ms));
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** A caller's own time, checked: a NaN would compare false with everything and slip through every limit. */
+export function checkTime(atMs: number): number {
+  if (typeof atMs === 'number' && Number.isFinite(atMs)) return atMs;
+  throw invalid('atMs', 'a finite number of milliseconds', atMs);
+}

@@ -1,0 +1,35 @@
+/**
+ * Errors are for wrong use and for a failing world; a refusal is a value, never an error.
+ * Match on `code`, not on the text: the code survives rewording and duplicate copies of this package.
+ */
+
+/** Every code Sluice can throw, with what it means. `docs/reference/errors.md` lists the same codes; a test compares. */
+export const errorCodes = {
+  'invalid-option': 'A policy field, option, key, cost or time has a value that cannot work.',
+  'unsupported-operation': 'The algorithm has no such operation.',
+  'store-full': 'The store has no room for what must not be forgotten.',
+  'invalid-snapshot': 'The data given to restore() is not a snapshot this version can read.',
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export class SluiceError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'SluiceError';
+    this.code = code;
+  }
+}
+
+/** Builds the error for a wrong value: the field, what it must be, what it got, and the way out where there is one. */
+export function invalid(field: string, mustBe: string, got: unknown, wayOut = ''): SluiceError {
+  return new SluiceError('invalid-option', `${field} must be ${mustBe}, got ${show(got)}.${wayOut && ` ${wayOut}`}`);
+}
+
+function show(value: unknown): string {
+  // JSON shows quotes and fields; what it cannot show (NaN, undefined, a function, a bigint) has a text of its own.
+  const text = typeof value === 'object' || typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
