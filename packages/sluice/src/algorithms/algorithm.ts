@@ -1,0 +1,118 @@
+/**
+ * An algorithm is a few pure functions over a handful of numbers. No `this`, no clock, no promise: the state is
+ * `cells[at ..]`, the time is an argument. That is why one algorithm runs over a plain array, over shared memory, and,
+ * word for word, in Lua.
+ *
+ *      cells ──► wait ──► 0: it may go ──► charge ──► cells
+ *                  └────► more: refused, and nothing was written
+ *
+ * `wait` only reads, `charge` only writes: a batch of limits asks all of them first and charges them only when every
+ * one said 0. There is nothing to roll back.
+ *
+ * Time: a caller's `nowMs` may be earlier than the latest that the state has seen. It then counts as the latest seen,
+ * and the waits are measured from the caller's own time.
+ */
+
+import type { Answer } from '../vocabulary/answer.ts';
+import type { Decision, Receipt } from '../vocabulary/decision.ts';
+import { invalid, SluiceError } from '../vocabulary/errors.ts';
+import { ALGORITHM, type Policy } from '../vocabulary/policy.ts';
+
+/** The caller's own time in milliseconds, for replays; not decreasing per key. */
+export interface TimeOptions {
+  readonly atMs?: number;
+}
+
+/** A cost, or a cost with the caller's own time. */
+export type CallOptions = number | (TimeOptions & { readonly cost?: number });
+
+/** One operation on one key of a limiter. */
+export type Call = (
+  operation: 'check' | 'acquire' | 'release' | 'renew',
+  key: string,
+  options?: CallOptions,
+  extra?: { readonly receipt?: Receipt; readonly maxDelayMs?: number },
+) => Answer<Decision>;
+
+/** The numbers a policy comes down to, worked out once. Every algorithm adds its own. */
+export interface Numbers {
+  /** The most that could ever pass at once. */
+  readonly limit: number;
+  /** Whether the store has to tell refused calls to `reject`. */
+  readonly countRejected?: boolean;
+}
+
+export interface Algorithm<P extends Policy = Policy, N extends Numbers = Numbers> {
+  readonly name: string;
+  /** Never more than `limit` in any window. A store refuses newcomers rather than forget a strict key. */
+  readonly strict?: boolean;
+  /** What the algorithm cannot do, of the operations that are optional, in the words of the API. */
+  readonly without?: readonly string[];
+  /** Operations that only limiters of this algorithm have, made from the common ones. */
+  methods?(call: Call): object;
+  /** How long a key is kept after it is as good as new; for policies under which a key never seen is worse off. */
+  readonly lingerMs?: (numbers: N) => number;
+
+  /** The policy in the algorithm's own numbers. A strict algorithm adds the clock's staleness to its window. */
+  prepare(policy: P, stalenessMs: number): N;
+  /** How many cells a key starts with. */
+  cells(numbers: N): number;
+  /** Writes the state of a key never seen. `sinceMs` is when the limiter began. */
+  fresh(cells: Float64Array, at: number, numbers: N, nowMs: number, sinceMs: number): void;
+
+  /**
+   * Milliseconds until this cost, above 0, would pass: 0 now, `Infinity` never. Whole, rounded up: at that moment it passes.
+   * `maxDelayMs` is the longest delay the caller would accept from a shaping algorithm.
+   */
+  wait(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number, maxDelayMs: number): number;
+  /** How long a call that passes has to be held back. Only shaping algorithms have it. */
+  delay?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): number;
+  /** Takes the cost, room or not: more than there is becomes debt. */
+  charge(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): void;
+  /** What `refund` has to know of a charge, read right after it. */
+  receipt(cells: Float64Array, at: number, numbers: N): Receipt;
+  /** A refused call, where the numbers say that those count. Returns the cells, or a larger copy. */
+  reject?(cells: Float64Array, numbers: N, cost: number, nowMs: number): Float64Array;
+  /** Gives back, at most what the receipt's charge still holds. Without a receipt, whatever there is, the latest first. */
+  refund?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number, receipt?: Receipt): void;
+  /** Ends a lease; false when it had ended before. Only `concurrency` has it. */
+  release?(cells: Float64Array, at: number, receipt: Receipt, nowMs: number): boolean;
+  /** Starts a lease again, under a new receipt; false when it is gone. Only `concurrency` has it. */
+  renew?(cells: Float64Array, at: number, numbers: N, receipt: Receipt, nowMs: number): boolean;
+
+  /** How much would pass right now; may be a fraction, and below 0 in debt. */
+  available(cells: Float64Array, at: number, numbers: N, nowMs: number): number;
+  /** Milliseconds until the key is as good as new; negative when it has been for so long. */
+  asNewInMs(cells: Float64Array, at: number, numbers: N, nowMs: number): number;
+
+  /**
+   * What was charged and when, oldest first, as `[timeMs, cost, timeMs, cost, ...]`. A changed policy is applied by
+   * charging this to a fresh state. Where the exact time is not known it is the latest possible: that can only refuse more.
+   */
+  history?(cells: Float64Array, at: number, numbers: N, nowMs: number): number[];
+  /** Empties the state where forgetting it would lose more than what was used. */
+  clear?(cells: Float64Array): void;
+  /** The state under a policy changed at `changedMs`, where history cannot tell it. `to` is fresh and may be returned. */
+  carry?(from: Float64Array, fromNumbers: N, to: Float64Array, toNumbers: N, changedMs: number): Float64Array;
+  /** Cells with room for one more charge: the same ones, or a larger copy. Only algorithms whose state grows have it. */
+  extend?(cells: Float64Array, numbers: N, nowMs: number): Float64Array;
+}
+
+/** The algorithm a policy was built with. */
+export function algorithmOf(policy: Policy): Algorithm {
+  const algorithm = policy?.[ALGORITHM];
+  if (algorithm !== undefined) return algorithm as Algorithm;
+  throw invalid(
+    'policy',
+    'built by a factory such as gcra()',
+    policy,
+    'For plain data (JSON, YAML, a spread copy) use parsePolicy(data).',
+  );
+}
+
+/** Refuses an operation that the policy's algorithm does not have, naming both. */
+export function mustSupport({ name, without }: Algorithm, operation: string): void {
+  if (without?.includes(operation)) {
+    throw new SluiceError('unsupported-operation', `${operation}() is not offered by the ${name} algorithm.`);
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * Every call with its time: exact. At most `limit` in every `(t - window, t]`; an event exactly `window` old no longer counts.
+ *
+ *      time     1.0   1.3   1.3   2.0                used in the window = sum at the newest - sum before the oldest inside
+ *      cost      1     2     1     1
+ *      entry  (1.0,1)   (1.3,4)   (2.0,5)            kept as running sums, so that both ends are found by halving
+ *
+ * Calls of one moment share an entry; they are still counted one by one. The ring has room for at least `limit` entries, which
+ * is enough for whole costs. Fractional costs (and `penalize`, and counted rejections) can need more: neighbours then merge
+ * to the later time, which can only refuse more.
+ */
+import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
+import { invalid } from '../../vocabulary/errors.ts';
+import { knownFields, oneOf, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
+import type { Algorithm, Numbers } from '../algorithm.ts';
+import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, resized, ringCells } from '../ring.ts';
+
+export interface SlidingLogOptions extends RateOptions {
+  /** Count refused calls too: a hammering caller stays refused until it pauses. Default false. */
+  readonly countRejected?: boolean;
+  /** Also refuse two events closer than this. At most `window`. */
+  readonly minGap?: Duration;
+}
+
+export interface SlidingLogPolicy extends Policy {
+  readonly algorithm: 'sliding-log';
+  readonly window: number;
+  readonly countRejected?: boolean;
+  readonly minGap?: number;
+}
+
+interface LogNumbers extends Numbers {
+  readonly window: number;
+  readonly minGapMs: number;
+  /** The most entries a key may hold. */
+  readonly entries: number;
+}
+
+// An entry: when, and the sum of all costs up to and including it. The ring's base is the sum before the oldest entry.
+const WIDTH = 2;
+const SUM = 1;
+
+const firstCapacity = 4;
+const fewestEntries = 128;
+
+function timeOf(cells: Float64Array, at: number, i: number): number {
+  return cells[entryAt(cells, at, WIDTH, i)]!;
+}
+
+/** The sum of the costs of the first `i` entries, above the base. */
+function sumBefore(cells: Float64Array, at: number, i: number): number {
+  return i === 0 ? cells[at + BASE]! : cells[entryAt(cells, at, WIDTH, i - 1) + SUM]!;
+}
+
+/** The first entry, from `low` on, for which the test holds; the test must hold for all after it. */
+function firstEntry(cells: Float64Array, at: number, low: number, holds: (entry: number) => boolean): number {
+  let high = cells[at + COUNT]!;
+  let from = low;
+  while (from < high) {
+    const middle = (from + high) >>> 1;
+    if (holds(entryAt(cells, at, WIDTH, middle))) high = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+/** The latest time seen: a clock that stepped back counts as this. */
+function seenAtMs(cells: Float64Array, at: number, nowMs: number): number {
+  const count = cells[at + COUNT]!;
+  return count === 0 ? nowMs : Math.max(nowMs, timeOf(cells, at, count - 1));
+}
+
+/** The oldest entry that still counts. */
+function oldestInside(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: number): number {
+  const count = cells[at + COUNT]!;
+  // Mostly nothing has left, or everything has.
+  if (count === 0 || seenMs - timeOf(cells, at, 0) < numbers.window) return 0;
+  if (seenMs - timeOf(cells, at, count - 1) >= numbers.window) return count;
+  return firstEntry(cells, at, 1, (entry) => seenMs - cells[entry]! < numbers.window);
+}
+
+function usedAt(cells: Float64Array, at: number, numbers: LogNumbers, nowMs: number): number {
+  const inside = oldestInside(cells, at, numbers, seenAtMs(cells, at, nowMs));
+  return sumBefore(cells, at, cells[at + COUNT]!) - sumBefore(cells, at, inside);
+}
+
+function prune(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: number): void {
+  const gone = oldestInside(cells, at, numbers, seenMs);
+  cells[at + BASE] = sumBefore(cells, at, gone);
+  dropOldest(cells, at, gone);
+  // An empty log starts its sums again, so that they stay small and exact.
+  if (cells[at + COUNT] === 0) cells[at + BASE] = 0;
+}
+
+/** Takes `amount` out of entry `i`: every sum from there on shrinks. */
+function takeOut(cells: Float64Array, at: number, i: number, amount: number): void {
+  for (let later = i; later < cells[at + COUNT]!; later += 1) cells[entryAt(cells, at, WIDTH, later) + SUM]! -= amount;
+}
+
+/** Joins entries so close together that the whole window would hold half as many as the ring does. */
+function mergeNeighbours(cells: Float64Array, numbers: LogNumbers): void {
+  const closeMs = (2 * numbers.window) / numbers.entries;
+  const count = cells[COUNT]!;
+  let kept = 0;
+  for (let i = 0; i < count; ) {
+    const startMs = timeOf(cells, 0, i);
+    let last = i;
+    while (last + 1 < count && timeOf(cells, 0, last + 1) - startMs < closeMs) last += 1;
+    const from = entryAt(cells, 0, WIDTH, last);
+    cells.copyWithin(entryAt(cells, 0, WIDTH, kept), from, from + WIDTH);
+    kept += 1;
+    i = last + 1;
+  }
+  cells[COUNT] = kept;
+}
+
+function charge(cells: Float64Array, at: number, numbers: LogNumbers, cost: number, nowMs: number): void {
+  const seenMs = seenAtMs(cells, at, nowMs);
+  prune(cells, at, numbers, seenMs);
+  const count = cells[at + COUNT]!;
+  const sum = sumBefore(cells, at, count) + cost;
+  const sameMoment = count > 0 && timeOf(cells, at, count - 1) === seenMs;
+  const entry = sameMoment ? entryAt(cells, at, WIDTH, count - 1) : append(cells, at, WIDTH);
+  cells[entry] = seenMs;
+  cells[entry + SUM] = sum;
+}
+
+function extend(cells: Float64Array, numbers: LogNumbers, nowMs: number): Float64Array {
+  if (!isFull(cells, 0)) return cells;
+  prune(cells, 0, numbers, seenAtMs(cells, 0, nowMs));
+  const capacity = cells[COUNT]!;
+  if (!isFull(cells, 0)) return cells;
+  if (capacity < numbers.entries) return resized(cells, WIDTH, Math.min(2 * capacity, numbers.entries));
+  mergeNeighbours(cells, numbers);
+  return cells;
+}
+
+const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
+  name: 'sliding-log',
+  strict: true,
+  prepare: ({ limit, window, minGap = 0, countRejected = false }, stalenessMs) => ({
+    limit,
+    window: window + stalenessMs,
+    minGapMs: minGap === 0 ? 0 : minGap + stalenessMs,
+    countRejected,
+    entries: Math.max(Math.ceil(limit), fewestEntries),
+  }),
+  cells: () => ringCells(firstCapacity, WIDTH),
+  fresh: (cells, at) => clearRing(cells, at, firstCapacity),
+
+  wait(cells, at, numbers, cost, nowMs) {
+    if (cost > numbers.limit) return Number.POSITIVE_INFINITY;
+    const count = cells[at + COUNT]!;
+    if (count === 0) return 0;
+    const newestMs = timeOf(cells, at, count - 1);
+    const seenMs = Math.max(nowMs, newestMs);
+    const inside = oldestInside(cells, at, numbers, seenMs);
+    const room = numbers.limit - cost;
+    const sum = sumBefore(cells, at, count);
+    const isTooClose = numbers.minGapMs > seenMs - newestMs;
+    const fits = sum - sumBefore(cells, at, inside) <= room;
+    if (fits && !isTooClose) return 0;
+    const gapMs = isTooClose ? newestMs + numbers.minGapMs - nowMs : 0;
+    // The first entry after whose leaving the rest fits.
+    const leaves = firstEntry(cells, at, inside, (entry) => sum - cells[entry + SUM]! <= room);
+    const roomMs = fits ? 0 : timeOf(cells, at, leaves) + numbers.window - nowMs;
+    // At least 1: fractions of a millisecond may add up to a wait of nothing, and nothing would mean that it may go.
+    return Math.max(1, Math.ceil(Math.max(gapMs, roomMs)));
+  },
+
+  charge,
+
+  reject(cells, numbers, cost, nowMs) {
+    const roomy = extend(cells, numbers, nowMs);
+    charge(roomy, 0, numbers, Math.min(cost, numbers.limit), nowMs);
+    return roomy;
+  },
+
+  // The time of the entry that was charged.
+  receipt: (cells, at) => [timeOf(cells, at, cells[at + COUNT]! - 1)],
+
+  // An entry that has left, or was merged into another, gives nothing back: what is there now may be somebody else's.
+  refund(cells, at, _numbers, cost, _nowMs, receipt) {
+    const count = cells[at + COUNT]!;
+    const [chargedMs = Number.POSITIVE_INFINITY] = receipt ?? [];
+    let i = receipt ? firstEntry(cells, at, 0, (entry) => cells[entry]! >= chargedMs) : count - 1;
+    if (receipt && (i === count || timeOf(cells, at, i) !== chargedMs)) return;
+    const last = receipt ? i : 0;
+    for (let left = cost; i >= last && left > 0; i -= 1) {
+      const back = Math.min(left, sumBefore(cells, at, i + 1) - sumBefore(cells, at, i));
+      takeOut(cells, at, i, back);
+      left -= back;
+    }
+  },
+
+  available(cells, at, numbers, nowMs) {
+    const count = cells[at + COUNT]!;
+    const sinceNewestMs = count === 0 ? Number.POSITIVE_INFINITY : Math.max(0, nowMs - timeOf(cells, at, count - 1));
+    return sinceNewestMs < numbers.minGapMs ? 0 : numbers.limit - usedAt(cells, at, numbers, nowMs);
+  },
+
+  asNewInMs(cells, at, numbers, nowMs) {
+    const count = cells[at + COUNT]!;
+    return count === 0 ? Number.NEGATIVE_INFINITY : timeOf(cells, at, count - 1) - nowMs + numbers.window;
+  },
+
+  history(cells, at) {
+    const events: number[] = [];
+    for (let i = 0; i < cells[at + COUNT]!; i += 1) {
+      events.push(timeOf(cells, at, i), sumBefore(cells, at, i + 1) - sumBefore(cells, at, i));
+    }
+    return events;
+  },
+
+  extend,
+};
+
+/** Exact and strict; memory grows with the limit. */
+export function slidingLog(options: SlidingLogOptions): SlidingLogPolicy {
+  knownFields('slidingLog', options, 'limit window countRejected minGap');
+  const { limit, window } = rateOf(options);
+  const countRejected = oneOf('countRejected', options.countRejected, [true, false]);
+  const minGap = options.minGap === undefined ? undefined : parseDuration(options.minGap, 'minGap');
+  if (minGap !== undefined && minGap > window) throw invalid('minGap', `at most the window (${window} ms)`, minGap);
+  return policyOf<SlidingLogPolicy>(algorithm, {
+    algorithm: 'sliding-log',
+    limit,
+    window,
+    countRejected,
+    minGap,
+  } as SlidingLogPolicy);
+}

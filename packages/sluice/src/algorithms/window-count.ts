@@ -1,0 +1,117 @@
+/**
+ * The one arithmetic behind `fixed-window` and the token bucket that refills once per window: a count that falls by
+ * `perWindow` at the end of each window, and has room up to `limit`.
+ *
+ *      used  ▁▃▅▅▅│▁▁▂▂│        start ─► every `window` the count falls
+ *
+ * A count above the room is a claim on later windows: callers who may wait are served from those.
+ */
+import type { Receipt } from '../vocabulary/decision.ts';
+import type { Numbers } from './algorithm.ts';
+
+export interface WindowCountNumbers extends Numbers {
+  /** What each window's end takes off the count. */
+  readonly perWindow: number;
+  readonly window: number;
+  /** The longest a caller may be told to wait. */
+  readonly waitMs: number;
+  /** Windows begin at multiples of their length since the epoch; otherwise at the first call. */
+  readonly aligned: boolean;
+  /** What is used at the start. */
+  readonly initial: number;
+}
+
+// Cells of one key.
+const START_MS = 0; // when the window began
+const USED = 1;
+
+/** How many windows have ended since the stored one began. None while the clock is behind it. */
+function windowsSince(cells: Float64Array, at: number, numbers: WindowCountNumbers, nowMs: number): number {
+  return Math.max(0, Math.floor((nowMs - cells[at + START_MS]!) / numbers.window));
+}
+
+function usedAt(cells: Float64Array, at: number, numbers: WindowCountNumbers, nowMs: number): number {
+  return Math.max(0, cells[at + USED]! - windowsSince(cells, at, numbers, nowMs) * numbers.perWindow);
+}
+
+function begin(cells: Float64Array, at: number, { aligned, window }: WindowCountNumbers, nowMs: number): void {
+  cells[at + START_MS] = aligned ? Math.floor(nowMs / window) * window : nowMs;
+}
+
+/** How long until the window that has room for the cost begins; 0 when the current one has, and else never 0. */
+function untilRoomMs(
+  cells: Float64Array,
+  at: number,
+  numbers: WindowCountNumbers,
+  cost: number,
+  nowMs: number,
+): number {
+  const { limit, perWindow, window } = numbers;
+  if (usedAt(cells, at, numbers, nowMs) + cost <= limit) return 0;
+  if (cost > limit) return Number.POSITIVE_INFINITY;
+  const windows = Math.ceil((cells[at + USED]! + cost - limit) / perWindow);
+  // Fractions of a millisecond may add up to a wait of nothing, and nothing would mean that it may go.
+  return Math.max(Number.MIN_VALUE, cells[at + START_MS]! + windows * window - nowMs);
+}
+
+export const windowCount = {
+  cells: () => 2,
+
+  fresh(cells: Float64Array, at: number, numbers: WindowCountNumbers, nowMs: number): void {
+    begin(cells, at, numbers, nowMs);
+    cells[at + USED] = numbers.initial;
+  },
+
+  wait(
+    cells: Float64Array,
+    at: number,
+    numbers: WindowCountNumbers,
+    cost: number,
+    nowMs: number,
+    maxDelayMs: number,
+  ): number {
+    return Math.max(0, Math.ceil(untilRoomMs(cells, at, numbers, cost, nowMs) - Math.min(numbers.waitMs, maxDelayMs)));
+  },
+
+  delay: untilRoomMs,
+
+  charge(cells: Float64Array, at: number, numbers: WindowCountNumbers, cost: number, nowMs: number): void {
+    const used = usedAt(cells, at, numbers, nowMs);
+    const windows = windowsSince(cells, at, numbers, nowMs);
+    // A window that begins at the first call begins anew once nothing of the last one is owed.
+    if (used === 0 && windows > 0) begin(cells, at, numbers, nowMs);
+    else cells[at + START_MS]! += windows * numbers.window;
+    cells[at + USED] = used + cost;
+  },
+
+  receipt: (cells: Float64Array, at: number): Receipt => [cells[at + START_MS]!, cells[at + USED]!],
+
+  // What has fallen off since the charge is not given back again. And while calls were sent ahead to later windows, only
+  // the last of them can step back: taking out an earlier one would not move those after it.
+  refund(
+    cells: Float64Array,
+    at: number,
+    numbers: WindowCountNumbers,
+    cost: number,
+    _nowMs: number,
+    receipt?: Receipt,
+  ): void {
+    const used = cells[at + USED]!;
+    const [startMs = 0, reached = used] = receipt ?? [cells[at + START_MS]!];
+    const windows = Math.round((cells[at + START_MS]! - startMs) / numbers.window);
+    const left = reached - windows * numbers.perWindow;
+    if (left === used || used <= numbers.limit)
+      cells[at + USED] = Math.max(0, used - Math.min(cost, Math.max(0, left)));
+  },
+
+  available: (cells: Float64Array, at: number, numbers: WindowCountNumbers, nowMs: number): number =>
+    numbers.limit - usedAt(cells, at, numbers, nowMs),
+
+  asNewInMs: (cells: Float64Array, at: number, { window, perWindow }: WindowCountNumbers, nowMs: number): number =>
+    cells[at + START_MS]! - nowMs + Math.ceil(cells[at + USED]! / perWindow) * window,
+
+  history: (cells: Float64Array, at: number, { window }: WindowCountNumbers, nowMs: number): number[] => [
+    Math.min(nowMs, cells[at + START_MS]! + window - 1),
+    cells[at + USED]!,
+  ],
+};
