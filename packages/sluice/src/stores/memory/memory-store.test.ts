@@ -1,0 +1,336 @@
+import { describe, expect, it } from 'vitest';
+import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
+import { gcra } from '../../algorithms/gcra/gcra.ts';
+import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
+import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
+import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
+import { smooth } from '../../algorithms/smooth/smooth.ts';
+import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
+import { limiter } from '../../limit/limiter.ts';
+import { rules } from '../../limit/rules.ts';
+import { TestClock } from '../../testing/test-clock.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+import { memoryStore } from './memory-store.ts';
+
+const strict = slidingLog({ limit: 1, window: '1s' });
+const loose = gcra({ limit: 1, window: '1s' });
+
+describe('the bound', () => {
+  it('is never passed, whoever comes', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 10 });
+    const limit = limiter(loose, { store });
+    for (let key = 0; key < 1000; key += 1) {
+      limit.check(`key-${key}`);
+      expect(store.stats().keys).toBeLessThanOrEqual(10);
+    }
+    expect(store.stats()).toEqual({ keys: 10, evictedLiveKeys: 990, refusedNewcomers: 0 });
+  });
+
+  it('makes a strict policy refuse newcomers rather than forget a limited key, says why, and counts it', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 3 });
+    const limit = limiter(strict, { store });
+    for (const key of ['a', 'b', 'c']) expect(limit.check(key).allowed).toBe(true);
+    expect(limit.check('d')).toMatchObject({ allowed: false, reason: 'store-full', remaining: 0, retryAfterMs: 1000 });
+    for (const key of ['a', 'b', 'c']) expect(limit.check(key)).toMatchObject({ allowed: false, reason: 'limit' });
+    expect(store.stats()).toEqual({ keys: 3, evictedLiveKeys: 0, refusedNewcomers: 1 });
+    clock.advance(1000);
+    expect(limit.check('d').allowed).toBe(true);
+  });
+
+  it('never lets a loose newcomer push out a strict key', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 2 });
+    const careful = limiter(strict, { store });
+    const casual = limiter(loose, { store });
+    careful.check('a');
+    careful.check('b');
+    expect(casual.check('c')).toMatchObject({ allowed: false, reason: 'store-full' });
+    expect(careful.allow('a')).toBe(false);
+  });
+
+  it('forgets first what is as good as new, and then what is closest to it', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 3 });
+    const limit = limiter(gcra({ limit: 10, window: '10s' }), { store });
+    limit.check('lightly', 1);
+    limit.check('heavily', 9);
+    limit.check('half', 5);
+    limit.check('newcomer');
+    expect(limit.peek('lightly', 0).remaining).toBe(10);
+    expect(limit.peek('heavily', 0).remaining).toBe(1);
+    clock.advance(5000);
+    limit.check('another');
+    expect(store.stats().evictedLiveKeys).toBe(1);
+    expect(limit.peek('heavily', 0).remaining).toBe(6);
+  });
+
+  it('is kept by forgetting idle keys a few at a time, while new ones come', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock });
+    const limit = limiter(strict, { store });
+    for (let key = 0; key < 1000; key += 1) limit.check(`old-${key}`);
+    clock.advance(1000);
+    for (let key = 0; key < 1100; key += 1) limit.check(`new-${key}`);
+    expect(store.stats().keys).toBeLessThanOrEqual(1100);
+  });
+
+  it('holds for a batch: all of its newcomers find room, or none is admitted', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 3 });
+    const limits = rules(
+      [
+        { name: 'one', key: 'user', policy: strict },
+        { name: 'two', key: 'user', policy: strict },
+      ],
+      { store },
+    );
+    expect(limits.check({ user: 'a' }).allowed).toBe(true);
+    const refused = limits.check({ user: 'b' });
+    expect(refused.allowed).toBe(false);
+    expect(refused.decisions.map(({ reason }) => reason)).toEqual(['store-full', undefined]);
+    expect(store.stats()).toEqual({ keys: 2, evictedLiveKeys: 0, refusedNewcomers: 1 });
+  });
+
+  it('never forgets a key of the very batch that makes the room', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 2 });
+    const limits = rules(
+      [
+        { name: 'idle', policy: strict },
+        { name: 'new', key: 'user', policy: strict },
+      ],
+      { store },
+    );
+    limits.check({ user: 'a' });
+    clock.advance(1000);
+    // Both old keys are as good as new now; both are needed again, or were just forgotten to make room.
+    expect(limits.check({ user: 'b' }).allowed).toBe(true);
+    expect(limits.check({ user: 'c' }).tightest).toMatchObject({ rule: 'idle', allowed: false });
+    expect(store.stats().keys).toBe(2);
+  });
+
+  it('holds for blocks and debts too, which may not be forgotten', () => {
+    const clock = new TestClock();
+    const limit = limiter(strict, { clock, maxKeys: 1 });
+    limit.block('a', '1s');
+    expect(() => limit.block('b', '1s')).toThrow('There is no room for key "b". Raise maxKeys.');
+    clock.advance(1000);
+    limit.block('b', '1s');
+    limit.penalize('c', 5);
+    expect(() => limit.penalize('d', 5)).toThrow('There is no room for key "d".');
+  });
+});
+
+describe('a clock that misbehaves', () => {
+  it('frees nothing when it leaps ahead, sweeps, and steps back', () => {
+    const clock = new TestClock(1_000_000);
+    const limit = limiter(slidingLog({ limit: 1, window: '10s' }), { clock });
+    limit.check('victim');
+    clock.advance(604_800_000);
+    // Newcomers make the store look around, and the victim is as good as new by this clock.
+    for (let key = 0; key < 10; key += 1) limit.check(`newcomer-${key}`);
+    clock.set(1_001_000);
+    expect(limit.check('victim').allowed).toBe(false);
+    clock.advance(10_000);
+    expect(limit.check('victim').allowed).toBe(true);
+  });
+
+  it.each([604_800_000, 50 * 86_400_000, 2 ** 31, 2 ** 40])('works on after a leap of %d ms', (leapMs) => {
+    for (const policy of [
+      strict,
+      loose,
+      slidingSlots({ limit: 1, window: '1s' }),
+      slidingWindow({ limit: 1, window: '1s' }),
+      fixedWindow({ limit: 1, window: '1s' }),
+    ]) {
+      const clock = new TestClock(1_700_000_000_000);
+      const limit = limiter(policy as Policy, { clock });
+      expect(limit.allow('key')).toBe(true);
+      expect(limit.allow('key')).toBe(false);
+      clock.advance(leapMs);
+      expect(limit.allow('key')).toBe(true);
+      expect(limit.allow('key')).toBe(false);
+    }
+  });
+
+  it('that is read seldom makes strict windows longer by its staleness', () => {
+    const clock = Object.assign(new TestClock(), { stalenessMs: 50 });
+    const limit = limiter(slidingLog({ limit: 1, window: '1s' }), { clock });
+    limit.check('key');
+    clock.advance(1000);
+    expect(limit.check('key')).toMatchObject({ allowed: false, retryAfterMs: 50 });
+    clock.advance(50);
+    expect(limit.allow('key')).toBe(true);
+  });
+});
+
+describe('extremes', () => {
+  it.each([
+    slidingLog({ limit: 1, window: 1 }),
+    slidingLog({ limit: 1, window: '30d' }),
+    slidingSlots({ limit: 1, window: 1 }),
+    slidingSlots({ limit: 1, window: '30d' }),
+    slidingWindow({ limit: 1, window: '30d' }),
+    fixedWindow({ limit: 1, window: '30d', align: 'first' }),
+    gcra({ limit: 1, window: '30d' }),
+    tokenBucket({ limit: 1, window: 1 }),
+  ])('%j admits one, and the next exactly when it says', (policy) => {
+    const clock = new TestClock(1_700_000_000_000);
+    const limit = limiter(policy as Policy, { clock });
+    expect(limit.allow('key')).toBe(true);
+    const { allowed, retryAfterMs } = limit.check('key');
+    expect(allowed).toBe(false);
+    clock.advance(retryAfterMs - 1);
+    expect(limit.allow('key')).toBe(false);
+    clock.advance(1);
+    expect(limit.allow('key')).toBe(true);
+  });
+
+  it.each([
+    slidingLog({ limit: 1e7, window: '1m' }),
+    slidingSlots({ limit: 1e7, window: '1m' }),
+    slidingWindow({ limit: 1e7, window: '1m' }),
+    fixedWindow({ limit: 1e7, window: '1m' }),
+    gcra({ limit: 1e7, window: '1m' }),
+    concurrency({ limit: 1e7 }),
+  ])('%j admits ten million, and not one more', (policy) => {
+    const limit = limiter(policy as Policy, { clock: new TestClock(1_700_000_000_000) });
+    for (let call = 0; call < 100; call += 1) expect(limit.allow('key', 1e5)).toBe(true);
+    expect(limit.check('key')).toMatchObject({ allowed: false, remaining: 0 });
+  });
+
+  it('refuses a policy that cannot be represented', () => {
+    expect(() => gcra({ limit: 9_999_991, window: '30d', burst: 9_999_991 })).toThrow(
+      'limit, window and burst must be exact together',
+    );
+    expect(() => gcra({ limit: 1e-300, window: 1, burst: 1 })).toThrow(
+      'limit, window and burst must be exact together',
+    );
+  });
+});
+
+describe('a changed policy', () => {
+  const change = (from: Policy, to: Policy) => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = memoryStore({ clock });
+    const apply = (policy: Policy, cost: number) => store.apply([{ name: 'rule', key: 'key', policy, cost }])[0]!;
+    return { clock, store, before: (cost: number) => apply(from, cost), after: (cost: number) => apply(to, cost) };
+  };
+
+  it.each([
+    [slidingLog({ limit: 10, window: '1m' }), slidingLog({ limit: 20, window: '1m' }), 14],
+    [slidingSlots({ limit: 10, window: '1m' }), slidingSlots({ limit: 20, window: '1m', slots: 7 }), 14],
+    [fixedWindow({ limit: 10, window: '1m' }), fixedWindow({ limit: 20, window: '1m' }), 14],
+    [slidingWindow({ limit: 10, window: '1m' }), slidingWindow({ limit: 20, window: '1m' }), 14],
+    [gcra({ limit: 10, window: '1m' }), gcra({ limit: 20, window: '1m' }), 14],
+    [gcra({ limit: 10, window: '1m' }), tokenBucket({ limit: 20, window: '1m' }), 14],
+    [slidingLog({ limit: 10, window: '1m' }), gcra({ limit: 20, window: '1m' }), 14],
+    [slidingLog({ limit: 10, window: '1m' }), slidingSlots({ limit: 20, window: '1m' }), 14],
+    [concurrency({ limit: 10 }), concurrency({ limit: 20 }), 14],
+    [slidingLog({ limit: 10, window: '1m' }), slidingLog({ limit: 5, window: '1m' }), 0],
+  ])('from %j to %j keeps what was used', (from, to, remaining) => {
+    const { before, after } = change(from, to);
+    before(6);
+    expect(after(0).remaining).toBe(remaining);
+    // And back, still the same; only a strict policy knows nothing of what a loose one forgot.
+    if (to.algorithm !== 'gcra' || from.algorithm === 'gcra') expect(before(0).remaining).toBe(4);
+  });
+
+  it('with a longer strict window counts what it cannot know as spent', () => {
+    const { clock, store, before, after } = change(
+      slidingLog({ limit: 10, window: '1m' }),
+      slidingLog({ limit: 10, window: '1h' }),
+    );
+    before(3);
+    expect(after(1)).toMatchObject({ allowed: false, retryAfterMs: 59 * 60_000 });
+    // A key never seen may have been forgotten under the short window.
+    const unseen = { name: 'rule', key: 'unseen', policy: slidingLog({ limit: 10, window: '1h' }), cost: 1 };
+    expect(store.apply([unseen])[0]?.allowed).toBe(false);
+    clock.advance(59 * 60_000);
+    expect(store.apply([unseen])[0]?.allowed).toBe(true);
+    expect(after(7)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('from a loose to a strict algorithm starts with everything spent', () => {
+    const { clock, before, after } = change(gcra({ limit: 10, window: '1m' }), slidingLog({ limit: 10, window: '1m' }));
+    before(1);
+    expect(after(1)).toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+    clock.advance(60_000);
+    expect(after(1).allowed).toBe(true);
+  });
+
+  it('of a smooth limiter keeps the waits that were promised', () => {
+    const { before, after } = change(smooth({ limit: 1, window: '1s' }), smooth({ limit: 10, window: '1s' }));
+    before(1);
+    before(1);
+    expect(after(1).delayMs).toBe(2000);
+    expect(after(1).delayMs).toBe(2100);
+  });
+
+  it('of a fixed window does not open a new one', () => {
+    const { before, after } = change(fixedWindow({ limit: 2, window: '1m' }), fixedWindow({ limit: 2, window: '2m' }));
+    before(2);
+    expect(after(1).allowed).toBe(false);
+  });
+});
+
+describe('a snapshot', () => {
+  it('is plain data and keeps keys, blocks and policies', () => {
+    const clock = new TestClock(5000);
+    const store = memoryStore({ clock });
+    limiter(strict, { store, name: 'strict' }).check('a');
+    limiter(loose, { store, name: 'loose' }).block('b', '10s');
+    const snapshot = JSON.parse(JSON.stringify(store.snapshot()));
+    expect(snapshot).toMatchObject({ version: 1, names: [{ name: 'strict' }, { name: 'loose' }] });
+    const restored = memoryStore({ clock });
+    restored.restore(snapshot);
+    expect(restored.stats().keys).toBe(1);
+    expect(restored.snapshot()).toEqual(store.snapshot());
+    expect(limiter(strict, { store: restored, name: 'strict' }).allow('a')).toBe(false);
+    expect(limiter(loose, { store: restored, name: 'loose' }).check('b').reason).toBe('blocked');
+  });
+
+  it('applies a policy that has changed in between to the old state', () => {
+    const clock = new TestClock(5000);
+    const store = memoryStore({ clock });
+    limiter(slidingLog({ limit: 5, window: '1m' }), { store, name: 'x' }).check('a', 5);
+    const restored = memoryStore({ clock });
+    restored.restore(store.snapshot());
+    const raised = limiter(slidingLog({ limit: 8, window: '1m' }), { store: restored, name: 'x' });
+    expect(raised.check('a').remaining).toBe(2);
+  });
+
+  it.each([
+    [null, 'This is not a snapshot'],
+    [{}, 'its version is undefined, not 1'],
+    [{ version: 2, names: [] }, 'its version is 2, not 1'],
+    [{ version: 1 }, 'This is not a snapshot'],
+    [
+      { version: 1, names: [{ name: 'x', blocked: [], tables: [{ policy: { algorithm: 'magic' }, entries: [] }] }] },
+      'algorithm must be one of',
+    ],
+    [
+      {
+        version: 1,
+        names: [{ name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, entries: [['a', 'NaN', 2]] }] }],
+      },
+      'the cells of key "a" are not numbers',
+    ],
+  ])('refuses %j and stays empty', (data, message) => {
+    const store = memoryStore();
+    expect(() => store.restore(data as never)).toThrow(message);
+    expect(store.stats().keys).toBe(0);
+    expect(store.snapshot().names).toEqual([]);
+  });
+
+  it('goes only into an empty store with enough room', () => {
+    const store = memoryStore();
+    limiter(strict, { store, name: 'x' }).check('a');
+    limiter(strict, { store, name: 'x' }).check('b');
+    expect(() => store.restore(store.snapshot())).toThrow('restore() needs a store that holds no keys yet.');
+    expect(() => memoryStore({ maxKeys: 1 }).restore(store.snapshot())).toThrow(
+      'The snapshot holds 2 keys, maxKeys is 1. Raise maxKeys.',
+    );
+  });
+});

@@ -1,0 +1,86 @@
+/** The store in this process's memory: many names, synchronous, bounded, no timers. */
+import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
+import type { Decision } from '../../vocabulary/decision.ts';
+import type { Check, Store } from '../store.ts';
+import { type Moment, momentOf } from './moment.ts';
+import { type Namespace, namespaceOf, type Question, refusable, storeFull } from './namespace.ts';
+import { type MemoryStoreStats, roomFor } from './room.ts';
+import { restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
+
+export interface MemoryStoreOptions {
+  /** The most keys held at once, over all names. Default 1,000,000. */
+  readonly maxKeys?: number | undefined;
+  /** Default: monotonic, anchored to the wall clock once. */
+  readonly clock?: Clock | undefined;
+}
+
+export interface MemoryStore extends Store<'sync'> {
+  stats(): Readonly<MemoryStoreStats>;
+  /** Everything held, as plain data that survives JSON. */
+  snapshot(): Snapshot;
+  /** Takes a snapshot's keys over into a store that holds none. Policies in use here apply to that state. */
+  restore(snapshot: Snapshot): void;
+}
+
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  const { clock = monotonicClock } = options;
+  const room = roomFor(options.maxKeys);
+  const names = new Map<string, Namespace>();
+
+  function namespace(name: string): Namespace {
+    const known = names.get(name) ?? namespaceOf(name, room, clock.stalenessMs);
+    names.set(name, known);
+    return known;
+  }
+
+  function askAll(checks: readonly Check[], moment: Moment): Question[] {
+    return checks.map((check, i) => {
+      const { name, key } = check;
+      let earlier = 0;
+      for (let before = 0; before < i; before += 1) {
+        const other = checks[before]!;
+        if (other.key === key && other.name === name && refusable(other.operation)) earlier += other.cost;
+      }
+      return namespace(name).ask(check, earlier, moment);
+    });
+  }
+
+  function apply(checks: readonly Check[], atMs?: number): Decision[] {
+    const moment = momentOf(clock, atMs);
+    let asked = askAll(checks, moment);
+    const go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
+    let homeless: Question | undefined;
+    for (let tries = 0; go && tries <= checks.length; tries += 1) {
+      const newcomers = asked.filter(({ isNewcomer }) => isNewcomer);
+      homeless = newcomers[0];
+      if (!homeless) break;
+      const before = room.stats.keys;
+      const hasRoom = room.make(
+        newcomers.length,
+        newcomers.some(({ table }) => table.algorithm.strict),
+        moment,
+      );
+      // What was forgotten may be a key of this very batch, which is then a newcomer too: ask again.
+      if (room.stats.keys !== before) asked = askAll(checks, moment);
+      if (hasRoom && asked.filter(({ isNewcomer }) => isNewcomer).length === newcomers.length) {
+        homeless = undefined;
+        break;
+      }
+    }
+    if (homeless) room.stats.refusedNewcomers += 1;
+    return asked.map((question) => {
+      const decision = namespace(question.check.name).answer(question, go && !homeless, moment);
+      return question.check === homeless?.check ? { ...decision, ...storeFull } : decision;
+    });
+  }
+
+  const contents = { names, room, namespace, stalenessMs: clock.stalenessMs ?? 0 };
+  return {
+    mode: 'sync',
+    clock,
+    apply,
+    stats: () => ({ ...room.stats }),
+    snapshot: () => takeSnapshot(contents),
+    restore: (snapshot) => restoreSnapshot(contents, snapshot),
+  };
+}

@@ -1,0 +1,11 @@
+import { type Clock, checkTime } from '../../vocabulary/clock.ts';
+
+/** When a batch happens, and whether the clock says so or the caller: on callers' own time each key may have its own. */
+export interface Moment {
+  readonly nowMs: number;
+  readonly isClock: boolean;
+}
+
+export function momentOf(clock: Clock, atMs: number | undefined): Moment {
+  return atMs === undefined ? { nowMs: clock.now(), isClock: true } : { nowMs: checkTime(atMs), isClock: false };
+}

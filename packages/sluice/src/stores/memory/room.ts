@@ -1,0 +1,91 @@
+/**
+ * How many keys there may be, over all names, and who is forgotten to make room for a newcomer.
+ *
+ * Each newcomer makes it look at a few keys and forget those that are as good as new: no timer, no pause. When it is full
+ * of living keys, a strict policy refuses the newcomer rather than forget a limited key; the others forget the one that is
+ * closest to being as good as new, among those looked at.
+ */
+import { aboveZero } from '../../vocabulary/policy.ts';
+import type { Moment } from './moment.ts';
+import { forgettableInMs, type Table } from './table.ts';
+
+export interface Room {
+  readonly maxKeys: number;
+  readonly stats: MemoryStoreStats;
+  readonly tables: Table[];
+  /** The latest time at which a key was forgotten. */
+  forgotUpToMs: number;
+  /** Whether there is room for so many newcomers, after forgetting what can be forgotten. */
+  make(newcomers: number, strict: boolean | undefined, moment: Moment): boolean;
+  keep(table: Table, key: string, row: Float64Array): void;
+  forget(table: Table, key: string): void;
+}
+
+export interface MemoryStoreStats {
+  /** Keys held now. */
+  keys: number;
+  /** Keys forgotten, to make room, while they still mattered. Never those of a strict policy. */
+  evictedLiveKeys: number;
+  /** Calls refused because the store was full. */
+  refusedNewcomers: number;
+}
+
+// How many keys a newcomer makes it look at, and how many at most when it is full.
+const looksPerNewcomer = 2;
+const looksWhenFull = 64;
+
+export function roomFor(maxKeys = 1_000_000): Room {
+  aboveZero('maxKeys', maxKeys);
+  const stats: MemoryStoreStats = { keys: 0, evictedLiveKeys: 0, refusedNewcomers: 0 };
+  const tables: Table[] = [];
+  let turn = 0;
+
+  const room: Room = {
+    maxKeys,
+    stats,
+    tables,
+    forgotUpToMs: Number.NEGATIVE_INFINITY,
+    keep(table, key, row) {
+      if (!table.rows.has(key)) stats.keys += 1;
+      table.rows.set(key, row);
+    },
+    forget(table, key) {
+      if (table.rows.delete(key)) stats.keys -= 1;
+    },
+    make(newcomers, strict, { nowMs, isClock }) {
+      const most = maxKeys - newcomers;
+      const full = stats.keys > most;
+      let closest: [Table, string] | undefined;
+      let closestInMs = Number.POSITIVE_INFINITY;
+      // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
+      for (
+        let looks = full ? looksWhenFull : isClock ? looksPerNewcomer : 0;
+        looks > 0 && !(full && stats.keys <= most);
+        looks -= 1
+      ) {
+        const table = tables[turn % tables.length]!;
+        const { done, value } = table.hand.next();
+        if (done) {
+          table.hand = table.rows.entries();
+          turn += 1;
+          continue;
+        }
+        const [key, row] = value;
+        const inMs = forgettableInMs(table, row, nowMs);
+        if (inMs <= 0) {
+          room.forget(table, key);
+          room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
+        } else if (!table.algorithm.strict && inMs < closestInMs) {
+          closest = [table, key];
+          closestInMs = inMs;
+        }
+      }
+      if (stats.keys > most && closest && !strict) {
+        room.forget(...closest);
+        stats.evictedLiveKeys += 1;
+      }
+      return stats.keys <= most;
+    },
+  };
+  return room;
+}

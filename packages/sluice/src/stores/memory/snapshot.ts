@@ -1,0 +1,84 @@
+/** A memory store's contents as plain data: it survives JSON, a file, and a change of policies in between. */
+import { parsePolicy } from '../../algorithms/parse-policy.ts';
+import { SluiceError } from '../../vocabulary/errors.ts';
+import type { Namespace } from './namespace.ts';
+import type { Room } from './room.ts';
+import { type Table, tableOf } from './table.ts';
+
+export interface SnapshotTable {
+  readonly policy: { readonly algorithm: string };
+  readonly sinceMs: number;
+  /** Absent when everything is known. */
+  readonly knownSinceMs?: number;
+  /** Each key with its cells. */
+  readonly entries: readonly (readonly [key: string, ...cells: number[]])[];
+}
+
+export interface SnapshotName {
+  readonly name: string;
+  readonly blocked: readonly (readonly [key: string, untilMs: number])[];
+  readonly tables: readonly SnapshotTable[];
+}
+
+export interface Snapshot {
+  readonly version: 1;
+  readonly names: readonly SnapshotName[];
+}
+
+/** What a snapshot is taken of. */
+export interface Contents {
+  readonly names: ReadonlyMap<string, Namespace>;
+  readonly room: Room;
+  readonly stalenessMs: number;
+  namespace(name: string): Namespace;
+}
+
+export function takeSnapshot({ names }: Contents): Snapshot {
+  return {
+    version: 1,
+    names: Array.from(names, ([name, { tables, blocked }]) => ({
+      name,
+      blocked: [...blocked],
+      tables: Array.from(tables.values(), ({ policy, sinceMs, knownSinceMs, rows }) => ({
+        policy: { ...policy },
+        sinceMs,
+        // JSON has no -Infinity.
+        ...(Number.isFinite(knownSinceMs) && { knownSinceMs }),
+        entries: Array.from(rows, ([key, row]) => [key, ...row] as const),
+      })),
+    })),
+  };
+}
+
+/** Puts a snapshot's contents into an empty store; all of it, or none. */
+export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snapshot: Snapshot): void {
+  const { stats, maxKeys } = room;
+  if (stats.keys > 0) throw new SluiceError('invalid-snapshot', 'restore() needs a store that holds no keys yet.');
+  const tables: Table[] = [];
+  let keys = 0;
+  try {
+    if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
+    for (const { name, tables: saved } of snapshot.names) {
+      for (const { policy, sinceMs, knownSinceMs, entries } of saved) {
+        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs);
+        if (knownSinceMs !== undefined) table.knownSinceMs = knownSinceMs;
+        for (const [key, ...cells] of entries) {
+          if (!cells.every(Number.isFinite)) throw new Error(`the cells of key "${key}" are not numbers`);
+          table.rows.set(key, Float64Array.from(cells));
+        }
+        keys += table.rows.size;
+        tables.push(table);
+      }
+    }
+  } catch (cause) {
+    throw new SluiceError('invalid-snapshot', `This is not a snapshot: ${(cause as Error).message}`, { cause });
+  }
+  if (keys > maxKeys) {
+    throw new SluiceError('store-full', `The snapshot holds ${keys} keys, maxKeys is ${maxKeys}. Raise maxKeys.`);
+  }
+  for (const table of tables) namespace(table.name).add(table);
+  for (const { name, blocked } of snapshot.names) {
+    for (const [key, untilMs] of blocked) namespace(name).blocked.set(key, untilMs);
+  }
+  stats.keys = keys;
+}

@@ -1,0 +1,52 @@
+/** The keys of one name under one policy, each with its cells. */
+import { type Algorithm, algorithmOf, type Numbers } from '../../algorithms/algorithm.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+
+export interface Table {
+  readonly name: string;
+  readonly policy: Policy;
+  readonly algorithm: Algorithm;
+  readonly numbers: Numbers;
+  /** When the limiter began: a key never seen has been idle since then. */
+  readonly sinceMs: number;
+  /** How long a key is kept after it is as good as new. */
+  readonly lingerMs: number;
+  readonly rows: Map<string, Float64Array>;
+  /** Goes round the rows, a few at a time, to find those that can be forgotten. It lives through changes of the map. */
+  hand: Iterator<[string, Float64Array]>;
+  /** What happened before this moment is not known, and a strict policy assumes the worst of it. */
+  knownSinceMs: number;
+}
+
+export function tableOf(
+  name: string,
+  policy: Policy,
+  stalenessMs: number,
+  sinceMs: number,
+  algorithm: Algorithm = algorithmOf(policy),
+): Table {
+  const rows = new Map<string, Float64Array>();
+  const numbers = algorithm.prepare(policy, stalenessMs);
+  const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
+  const knownSinceMs = Number.NEGATIVE_INFINITY;
+  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand: rows.entries(), knownSinceMs };
+}
+
+/** The cells of a key never seen. */
+export function freshRow({ algorithm, numbers, sinceMs }: Table, nowMs: number): Float64Array {
+  const row = new Float64Array(algorithm.cells(numbers));
+  algorithm.fresh(row, 0, numbers, nowMs, sinceMs);
+  return row;
+}
+
+/** Charges a row; returns the row to keep, which may be a larger one. */
+export function chargeRow({ algorithm, numbers }: Table, row: Float64Array, cost: number, nowMs: number): Float64Array {
+  const roomy = algorithm.extend?.(row, numbers, nowMs) ?? row;
+  algorithm.charge(roomy, 0, numbers, cost, nowMs);
+  return roomy;
+}
+
+/** How long until a row may be forgotten without anyone noticing; 0 or less when it may. */
+export function forgettableInMs({ algorithm, numbers, lingerMs }: Table, row: Float64Array, nowMs: number): number {
+  return algorithm.asNewInMs(row, 0, numbers, nowMs) + lingerMs;
+}

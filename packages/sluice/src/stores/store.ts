@@ -1,0 +1,66 @@
+/**
+ * A store holds the numbers. It applies a batch of checks atomically, all or nothing, and answers each with a decision.
+ * That is the whole interface: a single limit is a batch of one, many limits on one request are a batch of many, and a
+ * layer is a store around a store.
+ */
+import type { Mode, Reply } from '../vocabulary/answer.ts';
+import type { Clock } from '../vocabulary/clock.ts';
+import type { Decision, Receipt, StoreFailureMode } from '../vocabulary/decision.ts';
+import type { Policy } from '../vocabulary/policy.ts';
+
+export type Operation =
+  /** Takes `cost` if it fits. */
+  | 'check'
+  /** Answers what `check` would, and changes nothing. */
+  | 'peek'
+  /** `check` whose decision carries a receipt, to be settled. */
+  | 'reserve'
+  /** `check` whose decision carries a receipt, to be released or renewed. */
+  | 'acquire'
+  /** Takes as much of `cost` as there is. */
+  | 'take'
+  /** Takes `cost` whether it fits or not: what does not fit is debt. */
+  | 'penalize'
+  /** Gives `cost` back. */
+  | 'reward'
+  /** Ends a reservation of `cost` that really took `actual`. */
+  | 'settle'
+  /** Gives a lease back. */
+  | 'release'
+  /** Starts a lease's time again; the decision is a refusal when the lease is gone. */
+  | 'renew'
+  /** Forgets the key. */
+  | 'reset'
+  /** Refuses the key for `durationMs`. */
+  | 'block';
+
+export interface Check {
+  /** State belongs to (name, key). The same pair twice in one batch adds up. */
+  readonly name: string;
+  readonly key: string;
+  readonly policy: Policy;
+  readonly cost: number;
+  /** Default `'check'`. Those up to `take` can be refused. */
+  readonly operation?: Operation | undefined;
+  /** Evaluated and reported, and never refuses the batch. */
+  readonly shadow?: boolean | undefined;
+  /** The longest delay the caller accepts from a shaping algorithm. Default: any. */
+  readonly maxDelayMs?: number | undefined;
+  /** When the limiter began: a key never seen has been idle since then. Default: now. */
+  readonly sinceMs?: number | undefined;
+  /** When the policy came into force; until then an older one of the same name was. Default: now. */
+  readonly changedMs?: number | undefined;
+  readonly receipt?: Receipt | undefined;
+  readonly actual?: number | undefined;
+  readonly durationMs?: number | undefined;
+  /** For stores that can fail; memory cannot. */
+  readonly onStoreFailure?: StoreFailureMode | undefined;
+}
+
+export interface Store<M extends Mode = Mode> {
+  readonly mode: M;
+  /** The clock that `wait` sleeps by; remote stores decide by their server's clock. */
+  readonly clock: Clock;
+  /** All of the checks, or none. With `atMs`, the caller's own time instead of the store's. */
+  apply(checks: readonly Check[], atMs?: number): Reply<M, Decision[]>;
+}
