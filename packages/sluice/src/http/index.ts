@@ -1,0 +1,1 @@
+export { clientIp } from './client-ip.ts';

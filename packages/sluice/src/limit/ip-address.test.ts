@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { networkOf } from './ip-address.ts';
+
+describe('networkOf', () => {
+  it.each([
+    ['203.0.113.9', 56, '203.0.113.9'],
+    ['2001:db8:1:2ff::1', 56, '2001:db8:1:200:0:0:0:0/56'],
+    ['2001:0DB8:0001:02AA:ffff:ffff:ffff:ffff', 56, '2001:db8:1:200:0:0:0:0/56'],
+    ['2001:db8:1:2ff::1', 64, '2001:db8:1:2ff:0:0:0:0/64'],
+    ['2001:db8:1:2ff::1', 48, '2001:db8:1:0:0:0:0:0/48'],
+    ['2001:db8::1', 128, '2001:db8:0:0:0:0:0:1/128'],
+    ['::1', 56, '0:0:0:0:0:0:0:0/56'],
+    ['fe80::1%eth0', 64, 'fe80:0:0:0:0:0:0:0/64'],
+    ['::ffff:203.0.113.9', 56, '203.0.113.9'], // IPv4 written as IPv6 is the same customer
+    ['::ffff:cb00:7109', 56, '203.0.113.9'],
+    ['not an address', 56, 'not an address'],
+    ['1:2:3', 56, '1:2:3'],
+    ['203.0.113.9:8080', 56, '203.0.113.9:8080'],
+  ])('%s by /%d is %s', (address, bits, network) => {
+    expect(networkOf(address, bits)).toBe(network);
+  });
+});

@@ -1,0 +1,287 @@
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { concurrency } from '../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts';
+import { gcra } from '../algorithms/gcra/gcra.ts';
+import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
+import { smooth } from '../algorithms/smooth/smooth.ts';
+import { memoryStore } from '../stores/memory/memory-store.ts';
+import type { Store } from '../stores/store.ts';
+import { TestClock } from '../testing/test-clock.ts';
+import type { Decision } from '../vocabulary/decision.ts';
+import { limiter } from './limiter.ts';
+import { RateLimiter } from './rate-limiter.ts';
+
+const three = fixedWindow({ limit: 3, window: '1m', align: 'first' });
+
+/** The memory store behind promises, as a remote store would be. */
+function remoteStore(clock: TestClock): Store<'async'> {
+  const store = memoryStore({ clock });
+  return { mode: 'async', clock, apply: async (checks, atMs) => store.apply(checks, atMs) };
+}
+
+describe('limiter', () => {
+  it('answers with every field', () => {
+    const limit = limiter(three, { clock: new TestClock(1000), name: 'api' });
+    expect(limit.check('alice')).toEqual({
+      allowed: true,
+      limit: 3,
+      remaining: 2,
+      retryAfterMs: 0,
+      resetAfterMs: 60_000,
+      delayMs: 0,
+      rule: 'api',
+      policy: three,
+    });
+    expect(limit.allow('alice', 2)).toBe(true);
+    expect(limit.allow('alice')).toBe(false);
+    expect(limit.check('alice')).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 60_000 });
+  });
+
+  it('takes a cost, a time, both or none', () => {
+    const limit = limiter(three);
+    expect(limit.check('a', { cost: 2, atMs: 0 }).remaining).toBe(1);
+    expect(limit.check('a', { atMs: 0 }).remaining).toBe(0);
+    expect(limit.check('a', { atMs: 60_000 }).remaining).toBe(2);
+    expect(limit.check('b', 3).remaining).toBe(0);
+    expect(limit.check('c', {}).remaining).toBe(2);
+  });
+
+  it('keeps keys apart, strange ones too', () => {
+    const limit = limiter(three);
+    for (const key of ['', ' ', '__proto__', 'constructor', 'a|b', '\u0000', '💧', 'x'.repeat(10_000)]) {
+      expect(limit.check(key).remaining).toBe(2);
+    }
+  });
+
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, '1', null])('refuses a cost of %s', (cost) => {
+    const limit = limiter(three);
+    for (const call of [limit.check, limit.allow, limit.peek, limit.penalize, limit.reward]) {
+      expect(() => call('key', { cost: cost as number })).toThrow('cost must be a finite number of 0 or more');
+    }
+    expect(() => limit.take('key', cost as number)).toThrow('cost must be');
+    expect(() => limit.reserve('key', cost as number)).toThrow('cost must be');
+    expect(limit.peek('key', 0).remaining).toBe(3);
+  });
+
+  it('refuses a key that is no text, a time that is none, and a policy that no factory built', () => {
+    const limit = limiter(three);
+    expect(() => limit.check(42 as never)).toThrow('key must be a string, got 42.');
+    expect(() => limit.check('key', { atMs: Number.NaN })).toThrow('atMs must be a finite number');
+    expect(() => limiter({ ...three } as never)).toThrow(
+      'For plain data (JSON, YAML, a spread copy) use parsePolicy(data).',
+    );
+    expect(() => limiter(undefined as never)).toThrow('policy must be built by a factory');
+    expect(() => limiter(three, { maxKeys: 0 })).toThrow('maxKeys must be a number above 0, got 0.');
+    expect(() => limiter(three, { maxWaiters: Number.NaN })).toThrow('maxWaiters must be a number above 0, got NaN.');
+  });
+
+  it('cost 0 asks for nothing and passes, also in debt, and leaves no key behind', () => {
+    const store = memoryStore();
+    const limit = limiter(three, { store });
+    expect(limit.check('new', 0)).toMatchObject({ allowed: true, remaining: 3 });
+    expect(store.stats().keys).toBe(0);
+    limit.penalize('new', 10);
+    expect(limit.check('new', 0)).toMatchObject({ allowed: true, remaining: 0 });
+    limit.block('new', '1s');
+    expect(limit.check('new', 0).allowed).toBe(false);
+  });
+
+  it('shares keys by name in one store, and only by name', () => {
+    const store = memoryStore();
+    const one = limiter(three, { store, name: 'shared' });
+    const two = limiter(three, { store, name: 'shared' });
+    const other = limiter(three, { store });
+    const another = limiter(three, { store });
+    one.check('key');
+    expect(two.check('key').remaining).toBe(1);
+    expect(other.check('key').remaining).toBe(2);
+    expect(another.check('key').remaining).toBe(2);
+  });
+
+  it('blocks for as long as it says, and says why', () => {
+    const clock = new TestClock();
+    const limit = limiter(three, { clock });
+    limit.block('key', '10s');
+    expect(limit.check('key')).toMatchObject({
+      allowed: false,
+      reason: 'blocked',
+      retryAfterMs: 10_000,
+      remaining: 0,
+      resetAfterMs: 10_000,
+    });
+    clock.advance(9999);
+    expect(limit.allow('key')).toBe(false);
+    clock.advance(1);
+    expect(limit.check('key')).toMatchObject({ allowed: true, remaining: 2 });
+    expect(() => limit.block('key', 0)).toThrow('duration must be a time above 0');
+    // Blocked and out of quota: the longer wait of the two.
+    limit.check('key', 2);
+    limit.block('key', '1s');
+    expect(limit.check('key').retryAfterMs).toBe(60_000);
+    expect(limit.check('key', 4).retryAfterMs).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('changes its policy without forgetting what was used', () => {
+    const clock = new TestClock();
+    const limit = limiter(gcra({ limit: 10, window: '10s' }), { clock });
+    limit.check('key', 8);
+    limit.update(gcra({ limit: 20, window: '10s' }));
+    expect(limit.peek('key', 0)).toMatchObject({ limit: 20, remaining: 12 });
+    limit.update(gcra({ limit: 5, window: '10s' }));
+    expect(limit.peek('key', 0)).toMatchObject({ limit: 5, remaining: 0 });
+    expect(limit.policy).toMatchObject({ limit: 5 });
+    expect(() => limit.update(three)).toThrow('policy must be of the gcra algorithm');
+  });
+
+  it('says which operation an algorithm does not have', async () => {
+    const places = limiter(concurrency({ limit: 1 }));
+    expect(() => places.take('key', 1)).toThrow('take() is not offered by the concurrency algorithm.');
+    expect(() => places.reserve('key', 1)).toThrow('reserve() is not offered');
+    expect(() => places.penalize('key')).toThrow('penalize() is not offered');
+    expect(() => places.reward('key')).toThrow('reward() is not offered');
+    await expect(places.wait('key')).rejects.toThrow('wait() is not offered');
+    expect(() => limiter(smooth({ limit: 1, window: '1s' })).take('key', 1)).toThrow(
+      'take() is not offered by the smooth algorithm.',
+    );
+  });
+
+  it('works over a store that answers later, and the types say so', async () => {
+    const clock = new TestClock();
+    const limit = limiter(three, { store: remoteStore(clock), clock });
+    expectTypeOf<ReturnType<typeof limit.check>>().toEqualTypeOf<Promise<Decision>>();
+    expectTypeOf(limiter(three).check('key')).toEqualTypeOf<Decision>();
+    expect(await limit.check('key')).toMatchObject({ allowed: true, remaining: 2 });
+    expect(await limit.allow('key', 2)).toBe(true);
+    const reservation = await limit.reserve('other', 2, { onExpire: 'refund', expiresIn: '1s' });
+    expect(reservation.allowed).toBe(true);
+    clock.advance(1000);
+    expect((await limit.peek('other', 0)).remaining).toBe(3);
+    const places = limiter(concurrency({ limit: 1 }), { store: remoteStore(clock), clock });
+    const lease = await places.acquire('key');
+    expect((await places.acquire('key')).allowed).toBe(false);
+    expect(await lease.renew()).toBe(true);
+    expect(await lease.release()).toBe(true);
+    expect(await lease.release()).toBe(false);
+    const pace = limiter(smooth({ limit: 1, window: '1s' }), { store: remoteStore(clock), clock });
+    expect(await pace.acquire('key')).toBe(0);
+    expect(await pace.acquire('key')).toBe(1000);
+  });
+});
+
+describe('a reservation', () => {
+  const begin = () => {
+    const clock = new TestClock();
+    return { clock, limit: limiter(slidingLog({ limit: 10, window: '1m' }), { clock }) };
+  };
+
+  it('gives back what was not used', () => {
+    const { limit } = begin();
+    const reservation = limit.reserve('key', 8);
+    expect(limit.peek('key', 0).remaining).toBe(2);
+    expect(reservation.commit(3)).toBe(true);
+    expect(limit.peek('key', 0).remaining).toBe(7);
+    expect(reservation.commit(0)).toBe(false);
+    expect(reservation.cancel()).toBe(false);
+    expect(limit.peek('key', 0).remaining).toBe(7);
+  });
+
+  it('takes more than was reserved as debt, never as a refusal', () => {
+    const { clock, limit } = begin();
+    const reservation = limit.reserve('key', 8);
+    clock.advance(1000);
+    expect(reservation.commit(15)).toBe(true);
+    expect(limit.check('key')).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 59_000 });
+    clock.advance(59_000);
+    expect(limit.peek('key', 0).remaining).toBe(3);
+  });
+
+  it('is refused without room, and then settles nothing', () => {
+    const { limit } = begin();
+    const reservation = limit.reserve('key', 11);
+    expect(reservation).toMatchObject({ allowed: false, decision: { retryAfterMs: Number.POSITIVE_INFINITY } });
+    expect(reservation.commit(5)).toBe(false);
+    expect(reservation.cancel()).toBe(false);
+    expect(limit.peek('key', 0).remaining).toBe(10);
+  });
+
+  it('is spent when nobody settles it, and late surplus is still owed', () => {
+    const { clock, limit } = begin();
+    const reservation = limit.reserve('key', 4, { expiresIn: '10s' });
+    clock.advance(10_000);
+    expect(reservation.commit(1)).toBe(false);
+    expect(limit.peek('key', 0).remaining).toBe(6);
+    const other = limit.reserve('key', 1, { expiresIn: '1s' });
+    clock.advance(1000);
+    expect(other.commit(3)).toBe(false);
+    expect(limit.peek('key', 0).remaining).toBe(3);
+  });
+
+  it('is refunded when so chosen, by the next call of any kind, in the order of the ends', () => {
+    const { clock, limit } = begin();
+    limit.reserve('slow', 4, { expiresIn: '20s', onExpire: 'refund' });
+    const quick = limit.reserve('quick', 5, { expiresIn: '10s', onExpire: 'refund' });
+    clock.advance(9999);
+    expect(limit.check('quick', 6).allowed).toBe(false);
+    clock.advance(1);
+    expect(limit.check('quick', 6).allowed).toBe(true);
+    expect(limit.peek('slow', 0).remaining).toBe(6);
+    // What was used all the same is owed, though the reservation is gone.
+    expect(quick.commit(2)).toBe(false);
+    expect(limit.peek('quick', 0).remaining).toBe(2);
+    clock.advance(10_000);
+    expect(limit.peek('slow', 0).remaining).toBe(10);
+  });
+
+  it('settled in time is not refunded again', () => {
+    const { clock, limit } = begin();
+    const reservation = limit.reserve('key', 5, { expiresIn: '10s', onExpire: 'refund' });
+    expect(reservation.commit(5)).toBe(true);
+    clock.advance(10_000);
+    expect(limit.peek('key', 0).remaining).toBe(5);
+  });
+
+  it('refuses options that make no sense', () => {
+    const { limit } = begin();
+    expect(() => limit.reserve('key', 1, { expiresIn: 0 })).toThrow('expiresIn must be a time above 0');
+    expect(() => limit.reserve('key', 1, { onExpire: 'forget' as never })).toThrow(
+      'onExpire must be one of "spend", "refund", got "forget".',
+    );
+    expect(() => limit.reserve('key', 1).commit(Number.NaN)).toThrow('cost must be');
+  });
+});
+
+describe('take', () => {
+  it('grants as much as there is', () => {
+    const clock = new TestClock();
+    const limit = limiter(gcra({ limit: 10, window: '10s' }), { clock });
+    expect(limit.take('key', 4)).toMatchObject({ allowed: true, granted: 4, remaining: 6 });
+    expect(limit.take('key', 100)).toMatchObject({ allowed: true, granted: 6, remaining: 0 });
+    expect(limit.take('key', 100)).toMatchObject({ allowed: false, granted: 0, retryAfterMs: 1000 });
+    clock.advance(1500);
+    expect(limit.take('key', 0.25)).toMatchObject({ allowed: true, granted: 0.25 });
+    expect(limit.take('key', 100)).toMatchObject({ allowed: true, granted: 1 });
+    expect(limit.take('key', 0)).toMatchObject({ allowed: true, granted: 0 });
+  });
+});
+
+describe('RateLimiter', () => {
+  it('is at most so many per rolling window per key', () => {
+    const limit = new RateLimiter(3, 10_000);
+    const asked = [0, 1000, 2000, 3000, 11_000].map((at) => limit.allow('A', at));
+    expect(asked).toEqual([true, true, true, false, true]);
+    expect(limit.allow('B', 3000)).toBe(true);
+  });
+
+  it('keeps a key on its own time while others are far ahead', () => {
+    const limit = new RateLimiter(1, 1000);
+    expect(limit.allow('slow', 0)).toBe(true);
+    for (let key = 0; key < 100; key += 1) limit.allow(`fast-${key}`, 1e9);
+    expect(limit.allow('slow', 999)).toBe(false);
+    expect(limit.allow('slow', 1000)).toBe(true);
+  });
+
+  it('refuses to be built from nonsense', () => {
+    expect(() => new RateLimiter(0, 1000)).toThrow('limit must be a number above 0, got 0.');
+    expect(() => new RateLimiter(1, -5)).toThrow('window must be a time above 0, got -5.');
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * One policy, many keys: `limiter(gcra({ limit: 100, window: '1m' })).check('alice').allowed`.
+ *
+ * Plumbing only: it checks the arguments, turns each call into an operation of the store, and hands back the decision.
+ * Over a memory store every answer is there at once; over a remote one it is a promise, and the types say which.
+ */
+import { algorithmOf, type CallOptions, mustSupport, type TimeOptions } from '../algorithms/algorithm.ts';
+import type { ConcurrencyMethods, ConcurrencyPolicy } from '../algorithms/concurrency/concurrency.ts';
+import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts';
+import { privateStore } from '../stores/memory/private-store.ts';
+import type { Check, Operation, Store } from '../stores/store.ts';
+import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Clock, checkTime } from '../vocabulary/clock.ts';
+import type { Decision } from '../vocabulary/decision.ts';
+import { type Duration, parseDuration } from '../vocabulary/duration.ts';
+import { invalid } from '../vocabulary/errors.ts';
+import type { Policy } from '../vocabulary/policy.ts';
+import { type Reservation, type ReserveOptions, reservations } from './reservation.ts';
+import { type WaitOptions, waiting } from './waiting.ts';
+
+export interface LimiterOptions<M extends Mode = Mode> {
+  /** Where the numbers live. Default: a memory store of its own. */
+  readonly store?: Store<M>;
+  /** Default: the store's. */
+  readonly clock?: Clock;
+  /** The most keys of the limiter's own memory store. Default 1,000,000. */
+  readonly maxKeys?: number;
+  /** Limiters of one name in one store share their keys. Default: a name of its own. */
+  readonly name?: string;
+  /** The most callers that `wait()` holds at once. Default 10,000. */
+  readonly maxWaiters?: number;
+}
+
+export interface Limiter<M extends Mode = 'sync'> {
+  readonly name: string;
+  /** The policy in force; `update` changes it. */
+  readonly policy: Policy;
+  /** Takes the cost (default 1) if it fits, and says so. */
+  check(key: string, options?: CallOptions): Reply<M, Decision>;
+  /** `check`, when only the answer matters. */
+  allow(key: string, options?: CallOptions): Reply<M, boolean>;
+  /** What `check` would answer; changes nothing. */
+  peek(key: string, options?: CallOptions): Reply<M, Decision>;
+  /** Forgets the key, its debt and its block. */
+  reset(key: string, options?: TimeOptions): Reply<M, Decision>;
+  /** Takes the cost whether it fits or not. */
+  penalize(key: string, options?: CallOptions): Reply<M, Decision>;
+  /** Gives the cost back. */
+  reward(key: string, options?: CallOptions): Reply<M, Decision>;
+  /** Refuses the key for a while, whatever its state. */
+  block(key: string, duration: Duration, options?: TimeOptions): Reply<M, Decision>;
+  /** Takes as much of `max` as there is: `granted` in the decision. */
+  take(key: string, max: number, options?: TimeOptions): Reply<M, Decision>;
+  /** Takes an estimate now; `commit(actual)` or `cancel()` settles it when the true cost is known. */
+  reserve(key: string, cost: number, options?: ReserveOptions): Reply<M, Reservation<M>>;
+  /** Resolves when the call may go, first come first served per key, or with the refusal when waiting cannot help. */
+  wait(key: string, options?: WaitOptions): Promise<Decision>;
+  /** Changes the policy's numbers, not its algorithm; what was used stays used. */
+  update(policy: Policy): void;
+}
+
+/** The limiter that a policy gets: all of them have the same operations, and two algorithms have more. */
+export type LimiterOf<P extends Policy, M extends Mode> = P extends SmoothPolicy
+  ? Limiter<M> & SmoothMethods<M>
+  : P extends ConcurrencyPolicy
+    ? Limiter<M> & ConcurrencyMethods<M>
+    : Limiter<M>;
+
+export function limiter<P extends Policy, M extends Mode = 'sync'>(
+  policy: P,
+  options: LimiterOptions<M> = {},
+): LimiterOf<P, M> {
+  const { store: shared, clock, maxKeys, maxWaiters = 10_000 } = options;
+  // Two limiters in one store must not share keys by accident; alone in its own store a limiter needs no such name.
+  const name = options.name ?? (shared ? `limiter-${Math.random().toString(36).slice(2)}` : 'limiter');
+  const store: Store = shared ?? privateStore(name, clock, maxKeys);
+  const ownClock = clock ?? store.clock;
+
+  let algorithm = algorithmOf(policy);
+  let current: Policy = policy;
+  const sinceMs = ownClock.now();
+  let changedMs = sinceMs;
+
+  /** The caller's own time, else that of the limiter's clock; without one the store knows the time. */
+  function timeOf(call: TimeOptions | number | undefined): number | undefined {
+    if (typeof call === 'object' && call.atMs !== undefined) return checkTime(call.atMs);
+    return clock && shared ? clock.now() : undefined;
+  }
+
+  function apply(operation: Operation, key: string, call: CallOptions = 1, extra?: Partial<Check>): Answer<Decision> {
+    mustSupport(algorithm, operation);
+    if (typeof key !== 'string') throw invalid('key', 'a string', key);
+    const { cost = 1 } = typeof call === 'object' ? call : { cost: call };
+    const check: Check = { name, key, policy: current, cost, operation, sinceMs, changedMs, ...extra };
+    return andThen(store.apply([check], timeOf(call)), ([decision]) => decision as Decision);
+  }
+
+  const { reserve, refundEnded } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
+
+  function run(operation: Operation, key: string, call?: CallOptions, extra?: Partial<Check>): Answer<Decision> {
+    return andThen(refundEnded(call), () => apply(operation, key, call, extra));
+  }
+
+  const wait = waiting(run, ownClock, maxWaiters);
+
+  return {
+    name,
+    get policy() {
+      return current;
+    },
+    check: (key: string, call?: CallOptions) => run('check', key, call),
+    allow: (key: string, call?: CallOptions) => andThen(run('check', key, call), ({ allowed }) => allowed),
+    peek: (key: string, call?: CallOptions) => run('peek', key, call),
+    reset: (key: string, call?: TimeOptions) => run('reset', key, call),
+    penalize: (key: string, call?: CallOptions) => run('penalize', key, call),
+    reward: (key: string, call?: CallOptions) => run('reward', key, call),
+    block: (key: string, duration: Duration, call?: TimeOptions) =>
+      run('block', key, call, { durationMs: parseDuration(duration) }),
+    take: (key: string, max: number, call?: TimeOptions) => run('take', key, { ...call, cost: max }),
+    reserve,
+    async wait(key: string, call?: WaitOptions) {
+      mustSupport(algorithm, 'wait');
+      return wait(key, call);
+    },
+    update(next: Policy) {
+      if (algorithmOf(next).name !== algorithm.name)
+        throw invalid('policy', `of the ${algorithm.name} algorithm`, next);
+      algorithm = algorithmOf(next);
+      current = next;
+      changedMs = ownClock.now();
+    },
+    ...algorithm.methods?.(run),
+  } as unknown as LimiterOf<P, M>;
+}

@@ -1,0 +1,76 @@
+/** Other limits for single keys of a rule, changeable while running, with an end if wished. */
+import { parsePolicy } from '../algorithms/parse-policy.ts';
+import type { Clock } from '../vocabulary/clock.ts';
+import { type Duration, parseDuration } from '../vocabulary/duration.ts';
+import { invalid, SluiceError } from '../vocabulary/errors.ts';
+import { knownFields, type Policy } from '../vocabulary/policy.ts';
+
+/** What to change about a rule's policy for one key; at least one field besides `expiresIn`. */
+export interface Override {
+  readonly limit?: number;
+  readonly window?: Duration;
+  readonly burst?: number;
+  /** When the rule's own policy applies again. Default: never. */
+  readonly expiresIn?: Duration;
+}
+
+export interface ActiveOverride {
+  readonly rule: string;
+  readonly key: string;
+  readonly override: Override;
+  /** `Infinity` when it has no end. */
+  readonly expiresAtMs: number;
+}
+
+const maxOverrides = 100_000;
+
+/** The policy with the override's fields in place of its own. A burst that was the limit stays the limit. */
+function overridden(policy: Policy, { expiresIn: _, ...fields }: Override): Policy {
+  const { burst, ...rest } = policy;
+  return parsePolicy({ ...rest, ...(burst !== undefined && burst !== policy.limit && { burst }), ...fields });
+}
+
+/** The overrides of one rule. */
+export function overridesOf(rule: string, clock: Clock) {
+  const byKey = new Map<string, ActiveOverride>();
+  // Each policy is changed once, not at every request.
+  const changed = new WeakMap<Override, WeakMap<Policy, Policy>>();
+
+  function find(key: string): ActiveOverride | undefined {
+    const active = byKey.get(key);
+    if (active === undefined || active.expiresAtMs > clock.now()) return active;
+    byKey.delete(key);
+    return undefined;
+  }
+
+  return {
+    /** Tried on the rule's policies first, so that a wrong one is refused here and not at the next request. */
+    set(key: string, override: Override, policies: readonly Policy[]): void {
+      knownFields('override', override, 'limit window burst expiresIn');
+      const { expiresIn, ...fields } = override;
+      if (Object.keys(fields).length === 0) throw invalid('override', 'a change of limit, window or burst', override);
+      const expiresAtMs =
+        expiresIn === undefined ? Number.POSITIVE_INFINITY : clock.now() + parseDuration(expiresIn, 'expiresIn');
+      for (const policy of policies) overridden(policy, override);
+      if (byKey.size >= maxOverrides && !byKey.has(key)) {
+        throw new SluiceError(
+          'store-full',
+          `Rule "${rule}" has ${maxOverrides} overrides. Use tiers for groups of keys.`,
+        );
+      }
+      byKey.set(key, { rule, key, override, expiresAtMs });
+      changed.set(override, new WeakMap());
+    },
+    remove: (key: string) => byKey.delete(key),
+    list: () => [...byKey.keys()].flatMap((key) => find(key) ?? []),
+    /** The policy for a key: the rule's, unless overridden. */
+    apply(key: string, policy: Policy): Policy {
+      const active = find(key);
+      if (active === undefined) return policy;
+      const known = changed.get(active.override);
+      const own = known?.get(policy) ?? overridden(policy, active.override);
+      known?.set(policy, own);
+      return own;
+    },
+  };
+}

@@ -1,0 +1,407 @@
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { concurrency } from '../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts';
+import { gcra } from '../algorithms/gcra/gcra.ts';
+import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
+import { tokenBucket } from '../algorithms/token-bucket/token-bucket.ts';
+import { memoryStore } from '../stores/memory/memory-store.ts';
+import type { Store } from '../stores/store.ts';
+import { TestClock } from '../testing/test-clock.ts';
+import { SluiceError } from '../vocabulary/errors.ts';
+import { parseRules } from './parse-rules.ts';
+import { rules } from './rules.ts';
+
+const perMinute = (limit: number) => slidingLog({ limit, window: '1m' });
+
+describe('rules', () => {
+  it('pass only together, and name the one that bit', () => {
+    const limits = rules([
+      { name: 'global', policy: perMinute(100) },
+      { name: 'per-ip', key: 'ip', policy: perMinute(5) },
+      { name: 'per-user', key: 'user', policy: perMinute(2) },
+    ]);
+    const subject = { ip: '203.0.113.9', user: '42' };
+    expect(limits.check(subject)).toMatchObject({ allowed: true, tightest: { rule: 'per-user', remaining: 1 } });
+    expect(limits.check(subject).allowed).toBe(true);
+    const refused = limits.check(subject);
+    expect(refused).toMatchObject({
+      allowed: false,
+      tightest: { rule: 'per-user', allowed: false, retryAfterMs: expect.any(Number) },
+    });
+    expect(refused.decisions.map(({ rule, allowed, remaining }) => [rule, allowed, remaining])).toEqual([
+      ['global', true, 98],
+      ['per-ip', true, 3],
+      ['per-user', false, 0],
+    ]);
+  });
+
+  it('charge none when one refuses', () => {
+    const limits = rules([
+      { name: 'roomy', key: 'user', policy: perMinute(10) },
+      { name: 'tight', key: 'user', policy: perMinute(1) },
+    ]);
+    limits.check({ user: 'a' });
+    for (let call = 0; call < 20; call += 1) limits.check({ user: 'a' });
+    expect(limits.peek({ user: 'a' }, { cost: 0 }).decisions[0]).toMatchObject({ rule: 'roomy', remaining: 9 });
+  });
+
+  it('of several that refuse, the tightest has the longest wait; of several that allow, the smallest share left', () => {
+    const limits = rules(
+      [
+        { name: 'minute', policy: fixedWindow({ limit: 1, window: '1m', align: 'first' }) },
+        { name: 'hour', policy: fixedWindow({ limit: 1, window: '1h', align: 'first' }) },
+        { name: 'second', policy: fixedWindow({ limit: 1, window: '1s', align: 'first' }) },
+      ],
+      { clock: new TestClock() },
+    );
+    limits.check({});
+    expect(limits.check({}).tightest).toMatchObject({ rule: 'hour', retryAfterMs: 3_600_000 });
+    const shares = rules([
+      { name: 'half', policy: perMinute(4) },
+      { name: 'quarter', policy: perMinute(3) },
+    ]);
+    expect(shares.check({}, { cost: 2 }).tightest?.rule).toBe('quarter');
+  });
+
+  it('apply to what they match, and to who has their key', () => {
+    const limits = rules([
+      {
+        name: 'uploads',
+        key: ['user', 'path'],
+        match: { path: '/upload*', method: ['POST', 'PUT'] },
+        policy: perMinute(1),
+      },
+      { name: 'users', key: 'user', policy: perMinute(5), skip: { user: 'admin' } },
+      { name: 'odd', key: ({ user }) => (user === 'odd' ? 'odd' : undefined), policy: perMinute(5) },
+    ]);
+    const names = (subject: object) => limits.peek(subject as never).decisions.map(({ rule }) => rule);
+    expect(names({ user: 'a', path: '/upload/1', method: 'POST' })).toEqual(['uploads', 'users']);
+    expect(names({ user: 'a', path: '/upload/1', method: 'GET' })).toEqual(['users']);
+    expect(names({ path: '/upload/1', method: 'POST' })).toEqual([]);
+    expect(names({ user: 'admin' })).toEqual([]);
+    expect(names({ user: 'odd' })).toEqual(['users', 'odd']);
+    expect(limits.check({})).toEqual({ allowed: true, tightest: undefined, decisions: [] });
+  });
+
+  it('have a budget for each combination of several fields', () => {
+    const limits = rules([{ name: 'pair', key: ['user', 'path'], policy: perMinute(1) }]);
+    expect(limits.check({ user: 'a', path: 'b|c' }).allowed).toBe(true);
+    expect(limits.check({ user: 'a|b', path: 'c' }).allowed).toBe(true);
+    expect(limits.check({ user: 'a', path: 'b|c' }).allowed).toBe(false);
+  });
+
+  it('group IPv6 addresses by subnet', () => {
+    const limits = rules([{ name: 'per-ip', key: 'ip', policy: perMinute(1) }]);
+    expect(limits.check({ ip: '2001:db8::1' }).allowed).toBe(true);
+    expect(limits.check({ ip: '2001:db8:0:0:1::2' }).allowed).toBe(false);
+    expect(limits.check({ ip: '2001:db8:0:100::1' }).allowed).toBe(true);
+    expect(() => rules([], { ipv6Subnet: 31 })).toThrow('ipv6Subnet must be a whole number from 32 to 128, got 31.');
+  });
+
+  it('have tiers, on one state: who changes tier keeps what was used', () => {
+    const limits = rules([
+      { name: 'per-user', key: 'user', policy: perMinute(1), tiers: { free: perMinute(2), paid: perMinute(5) } },
+    ]);
+    expect(limits.check({ user: 'a', tier: 'free' }).tightest).toMatchObject({ limit: 2, remaining: 1 });
+    expect(limits.check({ user: 'a', tier: 'paid' }).tightest).toMatchObject({ limit: 5, remaining: 3 });
+    expect(limits.check({ user: 'a', tier: 'free' }).tightest).toMatchObject({ allowed: false, limit: 2 });
+    expect(limits.check({ user: 'b' }).tightest?.limit).toBe(1);
+    expect(limits.check({ user: 'c', tier: 'unknown' }).tightest?.limit).toBe(1);
+    expect(limits.check({ user: 'd', tier: 'constructor' }).tightest?.limit).toBe(1);
+  });
+
+  it('without a policy of their own use the first tier for everyone else', () => {
+    const limits = rules([{ name: 'per-user', key: 'user', tiers: { free: perMinute(2), paid: perMinute(5) } }]);
+    expect(limits.check({ user: 'a' }).tightest?.limit).toBe(2);
+  });
+
+  it('survive small numbers: 10 per minute with burst 20 is 20 tokens at one per 6 seconds', () => {
+    const clock = new TestClock();
+    const limits = rules(
+      [{ name: 'tier', key: 'user', tiers: { free: tokenBucket({ limit: 10, window: '1m', burst: 20 }) } }],
+      { clock },
+    );
+    expect(limits.check({ user: 'a' }, { cost: 20 }).allowed).toBe(true);
+    expect(limits.check({ user: 'a' }).tightest).toMatchObject({ allowed: false, retryAfterMs: 6000 });
+    clock.advance(6000);
+    expect(limits.check({ user: 'a' }).allowed).toBe(true);
+  });
+
+  it('take their limit from the request where it is a function', () => {
+    const limits = rules([{ name: 'quota', key: 'user', policy: ({ quota }) => perMinute(Number(quota)) }]);
+    expect(limits.check({ user: 'a', quota: 3 }).tightest).toMatchObject({ limit: 3, remaining: 2 });
+    expect(limits.check({ user: 'a', quota: 2 }).tightest).toMatchObject({ limit: 2, remaining: 0 });
+    expect(() => limits.check({ user: 'a', quota: 0 })).toThrow('limit must be a number above 0');
+    expect(() => limits.reset('quota', 'a')).toThrow('Rule "quota" has no fixed policy');
+  });
+
+  it('in shadow are evaluated, counted and reported, and never refuse', () => {
+    const limits = rules([
+      { name: 'new', key: 'user', policy: perMinute(1), shadow: true },
+      { name: 'old', key: 'user', policy: perMinute(3) },
+    ]);
+    const results = [1, 2, 3, 4].map(() => limits.check({ user: 'a' }));
+    expect(results.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    expect(results[1]?.decisions[0]).toMatchObject({ rule: 'new', allowed: false, shadow: true });
+    expect(results[1]?.tightest?.rule).toBe('old');
+    expect(limits.counts()).toEqual({ new: { allowed: 1, refused: 3 }, old: { allowed: 3, refused: 1 } });
+  });
+
+  it('are not asked for who is on a list; the allow-list wins', () => {
+    const limits = rules([{ name: 'all', policy: perMinute(1) }], {
+      allow: [{ ip: '10.*' }, ({ user }) => user === 'health'],
+      deny: { user: ['mallory', 'health'] },
+    });
+    for (let call = 0; call < 3; call += 1) {
+      expect(limits.check({ ip: '10.0.0.1' })).toEqual({
+        allowed: true,
+        tightest: undefined,
+        decisions: [],
+        list: 'allow',
+      });
+      expect(limits.check({ user: 'health' }).list).toBe('allow');
+      expect(limits.check({ user: 'mallory' })).toMatchObject({ allowed: false, list: 'deny' });
+    }
+    expect(limits.check({}).tightest?.remaining).toBe(0);
+  });
+
+  it('give back places taken under concurrency rules', () => {
+    const limits = rules([
+      { name: 'in-flight', key: 'user', policy: concurrency({ limit: 1 }) },
+      { name: 'rate', key: 'user', policy: perMinute(10) },
+    ]);
+    const first = limits.check({ user: 'a' });
+    expect(limits.check({ user: 'a' })).toMatchObject({ allowed: false, tightest: { rule: 'in-flight' } });
+    limits.release(first);
+    limits.release(first);
+    const second = limits.check({ user: 'a' });
+    expect(second.allowed).toBe(true);
+    expect(limits.check({ user: 'a' }).allowed).toBe(false);
+    limits.release({ ...second });
+    expect(limits.check({ user: 'a' }).allowed).toBe(false);
+    expect(limits.peek({ user: 'a' }, { cost: 0 }).decisions[1]?.remaining).toBe(8);
+  });
+
+  it("take costs and the caller's own time", () => {
+    const limits = rules([{ name: 'all', policy: perMinute(10) }]);
+    expect(limits.check({}, { cost: 10, atMs: 0 }).allowed).toBe(true);
+    expect(limits.check({}, { atMs: 59_999 }).tightest?.retryAfterMs).toBe(1);
+    expect(limits.check({}, { atMs: 60_000 }).allowed).toBe(true);
+    expect(() => limits.check({}, { cost: -1 })).toThrow('cost must be');
+    expect(() => limits.check({}, { atMs: Number.NaN })).toThrow('atMs must be');
+    expect(() => limits.check('subject' as never)).toThrow('subject must be an object of fields');
+  });
+
+  it('forget one key', () => {
+    const limits = rules([{ name: 'per-user', key: 'user', policy: perMinute(1) }]);
+    limits.check({ user: 'a' });
+    limits.check({ user: 'b' });
+    limits.reset('per-user', 'a');
+    expect(limits.check({ user: 'a' }).allowed).toBe(true);
+    expect(limits.check({ user: 'b' }).allowed).toBe(false);
+    expect(() => limits.reset('no-such', 'a')).toThrow('rule must be one of per-user, got "no-such".');
+  });
+
+  it('work over a store that answers later', async () => {
+    const store = memoryStore();
+    const remote: Store<'async'> = {
+      mode: 'async',
+      clock: store.clock,
+      apply: async (checks, atMs) => store.apply(checks, atMs),
+    };
+    const limits = rules([{ name: 'all', policy: perMinute(1), onStoreFailure: 'open' }], { store: remote });
+    expect((await limits.check({})).allowed).toBe(true);
+    expect((await limits.check({})).allowed).toBe(false);
+  });
+
+  it.each([
+    [[{ name: '', policy: perMinute(1) }], 'name must be a text that names the rule, got "".'],
+    [[{ name: 'a' }], 'Rule "a": policy must be given, unless there are tiers, got undefined.'],
+    [[{ name: 'a', policy: { algorithm: 'gcra' } }], 'Rule "a": policy must be built by a factory'],
+    [[{ name: 'a', policy: perMinute(1), tiers: { x: {} } }], 'Rule "a": policy must be built by a factory'],
+    [[{ name: 'a', policy: perMinute(1), polcy: 1 }], 'rule has no field "polcy". It takes name, policy, key,'],
+    [[{ name: 'a', policy: perMinute(1), shadow: 'yes' }], 'Rule "a": shadow must be one of true, false, got "yes".'],
+    [
+      [{ name: 'a', policy: perMinute(1), onStoreFailure: 'panic' }],
+      'Rule "a": onStoreFailure must be one of "closed", "open", "local", got "panic".',
+    ],
+    [[{ name: 'a', policy: perMinute(1), key: [] }], 'Rule "a": key must be a field'],
+    [
+      [
+        { name: 'a', policy: perMinute(1) },
+        { name: 'a', policy: perMinute(2) },
+      ],
+      'Two rules are named "a".',
+    ],
+    [{}, 'rules must be a list of rules'],
+  ])('refuse %j', (list, message) => {
+    expect(() => rules(list as never)).toThrow(message);
+    expect(() => rules(list as never)).toThrow(SluiceError);
+  });
+});
+
+describe('overrides', () => {
+  const begin = () => {
+    const clock = new TestClock();
+    const policy = gcra({ limit: 10, window: '10s' });
+    return {
+      clock,
+      limits: rules(
+        [{ name: 'per-user', key: 'user', policy, tiers: { paid: gcra({ limit: 20, window: '10s', burst: 5 }) } }],
+        { clock },
+      ),
+    };
+  };
+
+  it('change the limit of one key at once, and what was used stays used', () => {
+    const { limits } = begin();
+    limits.check({ user: 'a' }, { cost: 10 });
+    limits.override('per-user', 'a', { limit: 15 });
+    expect(limits.check({ user: 'a' }).tightest).toMatchObject({ limit: 15, remaining: 4 });
+    expect(limits.check({ user: 'b' }).tightest).toMatchObject({ limit: 10 });
+    limits.override('per-user', 'a', { limit: 5 });
+    expect(limits.check({ user: 'a' }).allowed).toBe(false);
+  });
+
+  it('end when they say, or when told', () => {
+    const { clock, limits } = begin();
+    limits.override('per-user', 'a', { limit: 100, expiresIn: '1m' });
+    limits.override('per-user', 'b', { limit: 100 });
+    expect(limits.overrides()).toEqual([
+      { rule: 'per-user', key: 'a', override: { limit: 100, expiresIn: '1m' }, expiresAtMs: 60_000 },
+      { rule: 'per-user', key: 'b', override: { limit: 100 }, expiresAtMs: Number.POSITIVE_INFINITY },
+    ]);
+    clock.advance(60_000);
+    expect(limits.overrides()).toHaveLength(1);
+    expect(limits.check({ user: 'a' }).tightest?.limit).toBe(10);
+    expect(limits.removeOverride('per-user', 'b')).toBe(true);
+    expect(limits.removeOverride('per-user', 'b')).toBe(false);
+    expect(limits.check({ user: 'b' }).tightest?.limit).toBe(10);
+  });
+
+  it('apply on top of the tier, whose own burst stays its own', () => {
+    const { limits } = begin();
+    limits.override('per-user', 'a', { window: '1s' });
+    expect(limits.check({ user: 'a', tier: 'paid' }).tightest?.policy).toEqual({
+      algorithm: 'gcra',
+      limit: 20,
+      window: 1000,
+      burst: 5,
+    });
+    expect(limits.check({ user: 'a' }).tightest?.policy).toEqual({
+      algorithm: 'gcra',
+      limit: 10,
+      window: 1000,
+      burst: 10,
+    });
+  });
+
+  it('change policies that have no burst', () => {
+    const limits = rules([{ name: 'per-user', key: 'user', policy: perMinute(1) }]);
+    limits.override('per-user', 'a', { limit: 3 });
+    expect(limits.check({ user: 'a' }).tightest).toMatchObject({ limit: 3, remaining: 2 });
+  });
+
+  it.each([
+    [{ limit: 0 }, 'limit must be a number above 0'],
+    [{ window: '1 day' }, 'window must be a time above 0'],
+    [{}, 'override must be a change of limit, window or burst, got {}.'],
+    [{ expiresIn: '1m' }, 'override must be a change of limit, window or burst'],
+    [{ limit: 1, until: 5 }, 'override has no field "until"'],
+    [{ limit: 1, expiresIn: -1 }, 'expiresIn must be a time above 0'],
+  ])('refuse %j and change nothing', (override, message) => {
+    const { limits } = begin();
+    expect(() => limits.override('per-user', 'a', override as never)).toThrow(message);
+    expect(limits.overrides()).toEqual([]);
+    expect(() => limits.override('no-such', 'a', { limit: 1 })).toThrow('rule must be one of per-user');
+  });
+});
+
+describe('rules from data', () => {
+  const document = parse(`
+    rules:
+      - name: per-ip
+        key: ip
+        algorithm: gcra
+        limit: 100
+        window: 1m
+        burst: 20
+      - name: per-user
+        key: user
+        algorithm: sliding-log
+        tiers: { free: { limit: 10, window: 1m }, paid: { limit: 1000, window: 1m } }
+        onStoreFailure: closed
+      - name: uploads
+        key: [user, path]
+        match: { path: /upload, method: POST }
+        algorithm: token-bucket
+        limit: 5
+        window: 1h
+        shadow: true
+        tiers: { paid: { limit: 50 } }
+  `);
+
+  it('read as in code', () => {
+    expect(parseRules(document)).toEqual([
+      { name: 'per-ip', key: 'ip', policy: gcra({ limit: 100, window: '1m', burst: 20 }) },
+      {
+        name: 'per-user',
+        key: 'user',
+        tiers: { free: perMinute(10), paid: perMinute(1000) },
+        onStoreFailure: 'closed',
+      },
+      {
+        name: 'uploads',
+        key: ['user', 'path'],
+        match: { path: '/upload', method: 'POST' },
+        policy: tokenBucket({ limit: 5, window: '1h' }),
+        tiers: { paid: tokenBucket({ limit: 50, window: '1h' }) },
+        shadow: true,
+      },
+    ]);
+    const limits = rules(parseRules(document.rules));
+    const { decisions } = limits.check({
+      ip: '203.0.113.9',
+      user: '42',
+      tier: 'paid',
+      path: '/upload',
+      method: 'POST',
+    });
+    expect(decisions.map(({ rule, limit }) => [rule, limit])).toEqual([
+      ['per-ip', 20],
+      ['per-user', 1000],
+      ['uploads', 50],
+    ]);
+  });
+
+  it.each([
+    [null, 'rules must be a list, or an object with a list under "rules", got null.'],
+    [{ rules: {} }, 'rules must be a list'],
+    [[null], 'Rule 1: a rule must be an object, got null.'],
+    [[{ name: 'a', algorithm: 'gcra', limit: 5 }], 'Rule "a": window must be a time above 0, got undefined.'],
+    [
+      [{ name: 'a', algorithm: 'gcra', limit: 5, window: '1m', bursts: 1 }],
+      'Rule "a": gcra has no field "bursts". It takes limit, window, burst.',
+    ],
+    [
+      [{ name: 'a', algorithm: 'gcra', limit: 5, window: '1m', tiers: 5 }],
+      'Rule "a": tiers must be an object of policies by tier, got 5.',
+    ],
+    [
+      [{ name: 'a', algorithm: 'gcra', window: '1m', tiers: {} }],
+      'Rule "a": tiers must be an object with at least one tier',
+    ],
+    [
+      [{ name: 'a', algorithm: 'gcra', window: '1m', tiers: { free: 3 } }],
+      'Rule "a": tiers.free must be an object, got 3.',
+    ],
+    [
+      [{ name: 'a', algorithm: 'fastest', limit: 1, window: 1 }],
+      'Rule "a": algorithm must be one of token-bucket, gcra,',
+    ],
+    [[{ name: 'a', limit: 1, window: 1 }], 'Rule "a": algorithm must be one of token-bucket'],
+  ])('refuse %j', (data, message) => {
+    expect(() => parseRules(data)).toThrow(message);
+  });
+});

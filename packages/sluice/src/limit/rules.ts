@@ -1,0 +1,251 @@
+/**
+ * Many limits on one request, all or nothing: it passes only if every rule that applies passes, and when one refuses,
+ * none is charged.
+ *
+ *      subject ──► which rules apply ──► one batch of checks ──► store ──► decisions ──► allowed, tightest
+ */
+import { algorithmOf } from '../algorithms/algorithm.ts';
+import { memoryStore } from '../stores/memory/memory-store.ts';
+import type { Check, Operation, Store } from '../stores/store.ts';
+import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Clock, checkTime } from '../vocabulary/clock.ts';
+import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
+import { invalid, SluiceError } from '../vocabulary/errors.ts';
+import { checkCost, knownFields, oneOf, type Policy } from '../vocabulary/policy.ts';
+import { type ActiveOverride, type Override, overridesOf } from './overrides.ts';
+import { everyone, type KeyOf, keyReader, type Match, matcher, type Subject } from './subject.ts';
+
+export interface Rule {
+  /** Names the rule in decisions, and its state in the store: rules of one name in one store share their keys. */
+  readonly name: string;
+  /** The limit, or a function that gives one for the request. May be left out when there are tiers. */
+  readonly policy?: Policy | ((subject: Subject) => Policy);
+  /** Who is limited. Default `'all'`: everyone shares one budget. */
+  readonly key?: KeyOf;
+  /** Which requests it applies to. Default: all that have the key. */
+  readonly match?: Match;
+  /** Policies by the subject's `tier`. Another tier, or none, gets `policy`; without one, the first of these. */
+  readonly tiers?: Readonly<Record<string, Policy>>;
+  /** Evaluated, counted and reported, and never refuses. Default false. */
+  readonly shadow?: boolean;
+  /** Requests it does not apply to. */
+  readonly skip?: Match;
+  /**
+   * What to do when the store fails: `'closed'` refuses, `'open'` allows, `'local'` decides in this process. It travels with
+   * every check, for stores that can fail; memory cannot.
+   */
+  readonly onStoreFailure?: StoreFailureMode;
+}
+
+export interface RulesOptions<M extends Mode = Mode> {
+  /** Where the numbers live. Default: a memory store of its own. */
+  readonly store?: Store<M>;
+  /** Default: the store's. */
+  readonly clock?: Clock;
+  /** The most keys of the memory store of its own. Default 1,000,000. */
+  readonly maxKeys?: number;
+  /** Subjects that always pass, and are not charged. */
+  readonly allow?: Match | readonly Match[];
+  /** Subjects that never pass. The allow-list wins. */
+  readonly deny?: Match | readonly Match[];
+  /** Bits of an IPv6 address that count in a key of field `ip`: 32 to 128. Default 56. */
+  readonly ipv6Subnet?: number;
+}
+
+export interface RulesResult {
+  readonly allowed: boolean;
+  /** The decision that refused (the longest wait of several), else the one with the smallest share left. */
+  readonly tightest: Decision | undefined;
+  /** One decision for each rule that applied, in the order of the rules. */
+  readonly decisions: readonly Decision[];
+  /** Set when a list decided and no rule was asked. */
+  readonly list?: 'allow' | 'deny';
+}
+
+/** How often a rule said what; a shadow rule's refusals are counted like any other's. */
+export interface RuleCounts {
+  readonly allowed: number;
+  readonly refused: number;
+}
+
+export interface RulesCall {
+  /** Default 1. */
+  readonly cost?: number;
+  /** The caller's own time in milliseconds, for replays. */
+  readonly atMs?: number;
+}
+
+export interface Rules<M extends Mode = 'sync'> {
+  check(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
+  /** What `check` would answer; changes nothing. */
+  peek(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
+  /** Gives back the places that a check took under concurrency rules; does nothing for a result without any. */
+  release(result: RulesResult): Reply<M, void>;
+  /** Forgets one key of a rule. */
+  reset(rule: string, key: string): Reply<M, Decision>;
+  /** Another limit for one key of a rule, from the next check on; what was used stays used. */
+  override(rule: string, key: string, override: Override): void;
+  /** Ends an override; false when there was none. */
+  removeOverride(rule: string, key: string): boolean;
+  overrides(): ActiveOverride[];
+  counts(): Record<string, RuleCounts>;
+}
+
+/** A rule, read and checked once. */
+interface ReadRule {
+  readonly rule: Rule;
+  readonly applies: (subject: Subject) => boolean;
+  readonly keyOf: (subject: Subject) => string | undefined;
+  readonly policyOf: (subject: Subject) => Policy;
+  /** The policies that do not depend on a request. */
+  readonly fixedPolicies: readonly Policy[];
+  readonly overrides: ReturnType<typeof overridesOf>;
+  readonly counts: { allowed: number; refused: number };
+}
+
+export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: RulesOptions<M> = {}): Rules<M> {
+  if (!Array.isArray(list))
+    throw invalid('rules', 'a list of rules', list, 'For plain data use rules(parseRules(data)).');
+  const { store: shared, clock, maxKeys, ipv6Subnet = 56 } = options;
+  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
+    throw invalid('ipv6Subnet', 'a whole number from 32 to 128', ipv6Subnet);
+  }
+  const store: Store = shared ?? memoryStore({ clock, maxKeys });
+  const ownClock = clock ?? store.clock;
+  const sinceMs = ownClock.now();
+  const read = list.map((rule) => readRule(rule, ipv6Subnet, ownClock));
+  const names = read.map(({ rule }) => rule.name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined)
+    throw new SluiceError('invalid-option', `Two rules are named "${twice}". Names must differ.`);
+  const isAllowed = listed(options.allow);
+  const isDenied = listed(options.deny);
+
+  function ruleOf(name: string): ReadRule {
+    const found = read.find(({ rule }) => rule.name === name);
+    if (found === undefined) throw invalid('rule', `one of ${names.join(', ')}`, name);
+    return found;
+  }
+
+  function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek'): Answer<RulesResult> {
+    if (typeof subject !== 'object' || subject === null) throw invalid('subject', 'an object of fields', subject);
+    const cost = checkCost(call.cost ?? 1);
+    const atMs = call.atMs === undefined ? (clock && shared ? clock.now() : undefined) : checkTime(call.atMs);
+    if (isAllowed(subject)) return { allowed: true, tightest: undefined, decisions: [], list: 'allow' };
+    if (isDenied(subject)) return { allowed: false, tightest: undefined, decisions: [], list: 'deny' };
+    const asked: ReadRule[] = [];
+    const checks: Check[] = [];
+    for (const one of read) {
+      const key = one.applies(subject) ? one.keyOf(subject) : undefined;
+      if (key === undefined || key === null) continue;
+      const { name, shadow, onStoreFailure } = one.rule;
+      const policy = one.overrides.apply(String(key), one.policyOf(subject));
+      // What is taken as a lease has to be found again to be released.
+      const leased: Operation = operation === 'check' && algorithmOf(policy).release ? 'acquire' : operation;
+      asked.push(one);
+      checks.push({ name, key: String(key), policy, cost, operation: leased, sinceMs, shadow, onStoreFailure });
+    }
+    if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
+    return andThen(store.apply(checks, atMs), (decisions) => {
+      const result = summary(decisions);
+      if (operation === 'check') {
+        asked.forEach(({ counts }, at) => {
+          counts[decisions[at]?.allowed ? 'allowed' : 'refused'] += 1;
+        });
+        if (decisions.some(({ receipt }) => receipt !== undefined)) leases.set(result, checks);
+      }
+      return result;
+    });
+  }
+
+  // The checks behind a result that holds leases.
+  const leases = new WeakMap<RulesResult, readonly Check[]>();
+
+  return {
+    check: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'check'),
+    peek: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'peek'),
+    release(result: RulesResult): Answer<void> {
+      const taken = (leases.get(result) ?? []).flatMap((check, i): Check[] => {
+        const receipt = result.decisions[i]?.receipt;
+        return receipt === undefined ? [] : [{ ...check, operation: 'release', receipt }];
+      });
+      leases.delete(result);
+      return taken.length === 0 ? undefined : andThen(store.apply(taken), () => undefined);
+    },
+    reset(rule: string, key: string): Answer<Decision> {
+      const [policy] = ruleOf(rule).fixedPolicies;
+      if (policy === undefined) {
+        throw new SluiceError(
+          'unsupported-operation',
+          `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
+        );
+      }
+      const check: Check = { name: rule, key, policy, cost: 0, operation: 'reset' };
+      return andThen(store.apply([check]), ([decision]) => decision as Decision);
+    },
+    override(rule: string, key: string, override: Override): void {
+      const { overrides, fixedPolicies } = ruleOf(rule);
+      overrides.set(key, override, fixedPolicies);
+    },
+    removeOverride: (rule: string, key: string) => ruleOf(rule).overrides.remove(key),
+    overrides: () => read.flatMap(({ overrides }) => overrides.list()),
+    counts: () => Object.fromEntries(read.map(({ rule, counts }) => [rule.name, { ...counts }])),
+  } as unknown as Rules<M>;
+}
+
+function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
+  knownFields('rule', rule, 'name policy key match tiers shadow skip onStoreFailure');
+  const { name, policy, key = everyone, match, tiers = {}, skip } = rule;
+  if (typeof name !== 'string' || name === '') throw invalid('name', 'a text that names the rule', name);
+  try {
+    const tierPolicies = Object.values(tiers);
+    const fallback = policy ?? tierPolicies[0];
+    if (fallback === undefined) throw invalid('policy', 'given, unless there are tiers', policy);
+    const fixedPolicies = typeof policy === 'object' ? [policy, ...tierPolicies] : tierPolicies;
+    for (const one of fixedPolicies) algorithmOf(one);
+    oneOf('onStoreFailure', rule.onStoreFailure, ['closed', 'open', 'local']);
+    oneOf('shadow', rule.shadow, [true, false]);
+    const matches = matcher(match);
+    const skips = skip === undefined ? () => false : matcher(skip);
+    return {
+      rule,
+      applies: (subject) => matches(subject) && !skips(subject),
+      keyOf: keyReader(key, ipv6Subnet),
+      policyOf(subject) {
+        const tier = subject.tier;
+        if (typeof tier === 'string' && Object.hasOwn(tiers, tier)) return tiers[tier] as Policy;
+        return typeof fallback === 'function' ? fallback(subject) : fallback;
+      },
+      fixedPolicies,
+      overrides: overridesOf(name, clock),
+      counts: { allowed: 0, refused: 0 },
+    };
+  } catch (error) {
+    // Which of many rules is wrong is the first thing to know.
+    if (error instanceof SluiceError)
+      throw new SluiceError(error.code, `Rule "${name}": ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function listed(matches: Match | readonly Match[] = []): (subject: Subject) => boolean {
+  const tests = (Array.isArray(matches) ? matches : [matches]).map((match: Match) => matcher(match));
+  return (subject) => tests.some((test) => test(subject));
+}
+
+function summary(decisions: readonly Decision[]): RulesResult {
+  let allowed = true;
+  let tightest: Decision | undefined;
+  for (const decision of decisions) {
+    if (decision.shadow) continue;
+    if (!decision.allowed) allowed = false;
+    if (tightest === undefined || isTighter(decision, tightest)) tightest = decision;
+  }
+  return { allowed, tightest, decisions };
+}
+
+/** Refusals before grants; the longer wait of two refusals, the smaller share left of two grants. */
+function isTighter(a: Decision, b: Decision): boolean {
+  if (a.allowed !== b.allowed) return b.allowed;
+  return a.allowed ? a.remaining / a.limit < b.remaining / b.limit : a.retryAfterMs > b.retryAfterMs;
+}

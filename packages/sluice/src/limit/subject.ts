@@ -1,0 +1,85 @@
+/**
+ * A subject is what is known of a request: `{ user: '42', ip: '203.0.113.9', path: '/upload', tier: 'paid' }`.
+ * A rule reads its key from it and says by it whether it applies.
+ */
+import { invalid } from '../vocabulary/errors.ts';
+import { networkOf } from './ip-address.ts';
+
+export type Subject = Readonly<Record<string, unknown>>;
+
+/**
+ * Who is limited: a field of the subject, several fields together, `'all'` (everyone shares one budget), or a function.
+ * A subject without the field (or for which the function returns undefined) is not limited by the rule.
+ */
+export type KeyOf = string | readonly string[] | ((subject: Subject) => string | undefined);
+
+/** Which subjects a rule applies to: by field, with `*` for any text in it (a list means any of them), or a function. */
+export type Match = Readonly<Record<string, string | readonly string[]>> | ((subject: Subject) => boolean);
+
+export const everyone = 'all';
+
+/** The function behind a `key`. IPv6 addresses are grouped by subnet: one customer has more of them than can be counted. */
+export function keyReader(key: KeyOf, ipv6Subnet: number): (subject: Subject) => string | undefined {
+  if (typeof key === 'function') return key;
+  const fields = typeof key === 'string' ? [key] : key;
+  if (
+    !Array.isArray(fields) ||
+    fields.length === 0 ||
+    !fields.every((field) => typeof field === 'string' && field !== '')
+  ) {
+    throw invalid('key', 'a field, a list of fields, "all" or a function', key);
+  }
+  return (subject) => {
+    const parts: string[] = [];
+    for (const field of fields) {
+      if (field === everyone) {
+        parts.push(everyone);
+        continue;
+      }
+      const value = subject[field];
+      if (value === undefined || value === null || value === '') return undefined;
+      parts.push(field === 'ip' ? networkOf(String(value), ipv6Subnet) : String(value));
+    }
+    return parts.length === 1 ? parts[0] : joinKey(parts);
+  };
+}
+
+/** Joins the parts so that no two lists of parts give the same key. */
+export function joinKey(parts: readonly string[]): string {
+  return parts.map((part) => part.replaceAll('%', '%25').replaceAll('|', '%7C')).join('|');
+}
+
+/** The function behind a `match`. */
+export function matcher(match: Match | undefined): (subject: Subject) => boolean {
+  if (match === undefined) return () => true;
+  if (typeof match === 'function') return match;
+  if (typeof match !== 'object' || match === null) throw invalid('match', 'an object of fields, or a function', match);
+  const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
+    const globs = [patterns].flat().map((pattern) => glob(field, pattern));
+    return (subject) => {
+      const value = subject[field];
+      return value !== undefined && value !== null && globs.some((matches) => matches(String(value)));
+    };
+  });
+  return (subject) => tests.every((test) => test(subject));
+}
+
+/** A test for `*` patterns. Parts are looked for one after the other, so that no value, however hostile, takes long. */
+function glob(field: string, pattern: unknown): (value: string) => boolean {
+  if (typeof pattern !== 'string' && typeof pattern !== 'number' && typeof pattern !== 'boolean') {
+    throw invalid(`match.${field}`, 'text, or a list of texts', pattern);
+  }
+  const [first = '', ...rest] = String(pattern).split('*');
+  const last = rest.pop();
+  return (value) => {
+    if (last === undefined) return value === first;
+    if (!value.startsWith(first)) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = value.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return value.length - last.length >= at && value.endsWith(last);
+  };
+}
