@@ -1,0 +1,27 @@
+/** `npm start`: Sluice at work, drawn in the terminal. Nothing sleeps: all time is simulated. */
+import { helpText, parseArguments } from './arguments.ts';
+import { experiment } from './experiment.ts';
+import { reportJson } from './json.ts';
+import { paintFor } from './paint.ts';
+import { reportLines } from './report.ts';
+
+const { stdout, stderr, env } = process;
+
+// `npm start | head` closes the pipe early, which is no error of ours.
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
+const request = parseArguments(process.argv.slice(2));
+if (request.kind === 'error') {
+  stderr.write(`${request.message}\n`);
+  // Not exit(): what was written to a pipe would be cut off.
+  process.exitCode = 2;
+} else if (request.kind === 'help') {
+  stdout.write(helpText);
+} else {
+  const result = experiment(request.options);
+  const paint = paintFor(stdout.isTTY === true, env.NO_COLOR);
+  const page = request.options.format === 'json' ? reportJson(result) : reportLines(result, paint).join('\n');
+  stdout.write(`${page}\n`);
+}
