@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { type Block, codeBlocks, promisedLines, shellProblem } from './markdown-blocks.ts';
 import { read, repositoryFiles, root, runCommand, tsc } from './repository.ts';
 
-const pages = repositoryFiles().filter((file) => /^(packages\/sluice\/)?README\.md$|^docs\/guides\/.*\.md$/.test(file));
+const pages = repositoryFiles().filter((file) => /^(packages\/.*)?README\.md$|^docs\/guides\/.*\.md$/.test(file));
 const blocks = pages.flatMap((file) => codeBlocks(file, read(file)));
 const titled = (languages: string[]) =>
   blocks
