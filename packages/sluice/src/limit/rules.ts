@@ -121,6 +121,15 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const isAllowed = listed(options.allow);
   const isDenied = listed(options.deny);
 
+  // A store that is there at once is told of every policy now: what it never forgot it need not fear to have forgotten.
+  if (store.mode === 'sync') {
+    for (const { rule, fixedPolicies } of read) {
+      for (const policy of fixedPolicies) {
+        void store.apply([{ name: rule.name, key: '', policy, cost: 0, operation: 'peek', sinceMs }], sinceMs);
+      }
+    }
+  }
+
   function ruleOf(name: string): ReadRule {
     const found = read.find(({ rule }) => rule.name === name);
     if (found === undefined) throw invalid('rule', `one of ${names.join(', ')}`, name);

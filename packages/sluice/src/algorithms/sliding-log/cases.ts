@@ -43,7 +43,7 @@ export const cases: readonly Case[] = [
     ],
   },
   {
-    name: 'with countRejected a cost that can never pass counts as the limit, not more',
+    name: 'with countRejected a cost that can never pass counts too, and keeps everyone out until it has left',
     policy: slidingLog({ limit: 2, window: '1s', countRejected: true }),
     rows: [
       [    0,    1,  true,   1,     0, 1000 ],

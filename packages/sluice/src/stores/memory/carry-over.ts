@@ -1,5 +1,5 @@
 /** State under a changed policy. A reload or an override changes the policy, not the identity: what was used stays used. */
-import { chargeRow, freshRow, type Table } from './table.ts';
+import { chargeRow, coveredMs, freshRow, type Table } from './table.ts';
 
 /** The row of one table as it is under the policy of another. */
 export function carryOver(from: Table, row: Float64Array, to: Table, changedMs: number, nowMs: number): Float64Array {
@@ -9,9 +9,8 @@ export function carryOver(from: Table, row: Float64Array, to: Table, changedMs: 
   }
   const history = from.algorithm.history?.(row, 0, from.numbers, nowMs) ?? [];
   // History that does not reach back over the whole of a strict window counts as spent where it ends.
-  const coveredMs = from.algorithm.strict ? (from.policy.window ?? 0) : 0;
-  const unknown = algorithm.strict && coveredMs < (to.policy.window ?? 0);
-  const beginMs = Math.min(history[0] ?? nowMs, unknown ? nowMs - coveredMs : nowMs);
+  const unknown = coveredMs(from) < coveredMs(to);
+  const beginMs = Math.min(history[0] ?? nowMs, unknown ? nowMs - coveredMs(from) : nowMs);
   let moved = freshRow(to, beginMs);
   if (unknown) {
     const used = history.reduce((sum, value, i) => (i % 2 === 0 ? sum : sum + value), 0);

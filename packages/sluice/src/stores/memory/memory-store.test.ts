@@ -238,18 +238,68 @@ describe('a changed policy', () => {
   });
 
   it('with a longer strict window counts what it cannot know as spent', () => {
-    const { clock, store, before, after } = change(
+    const { clock, before, after } = change(
       slidingLog({ limit: 10, window: '1m' }),
       slidingLog({ limit: 10, window: '1h' }),
     );
     before(3);
     expect(after(1)).toMatchObject({ allowed: false, retryAfterMs: 59 * 60_000 });
-    // A key never seen may have been forgotten under the short window.
-    const unseen = { name: 'rule', key: 'unseen', policy: slidingLog({ limit: 10, window: '1h' }), cost: 1 };
-    expect(store.apply([unseen])[0]?.allowed).toBe(false);
     clock.advance(59 * 60_000);
-    expect(store.apply([unseen])[0]?.allowed).toBe(true);
     expect(after(7)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('with a longer strict window takes a stranger for one that the shorter window forgot, if it forgot any', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = memoryStore({ clock });
+    const ask = (key: string, window: '1m' | '1h') =>
+      store.apply([{ name: 'rule', key, policy: slidingLog({ limit: 1, window }), cost: 1 }])[0]!;
+    ask('early', '1m');
+    clock.advance(60_000);
+    for (const key of ['a', 'b', 'c']) ask(key, '1m');
+    expect(ask('stranger', '1h')).toMatchObject({ allowed: false, retryAfterMs: 59 * 60_000 });
+    // From now on nothing is forgotten before an hour has passed, so later strangers are strangers.
+    clock.advance(59 * 60_000);
+    for (const key of ['d', 'e', 'f']) ask(key, '1m');
+    expect(ask('stranger', '1h').allowed).toBe(true);
+    expect(ask('new', '1h').allowed).toBe(true);
+  });
+
+  it('with a longer strict window knows a stranger when nothing was forgotten', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const limits = rules(
+      [
+        {
+          name: 'per-user',
+          key: 'user',
+          tiers: { free: slidingLog({ limit: 1, window: '1m' }), paid: slidingLog({ limit: 1, window: '1h' }) },
+        },
+      ],
+      { clock },
+    );
+    for (let user = 0; user < 200; user += 1) {
+      expect(limits.check({ user: `free-${user}`, tier: 'free' }).allowed).toBe(true);
+      clock.advance(10_000);
+    }
+    expect(limits.check({ user: 'paid', tier: 'paid' }).allowed).toBe(true);
+    // One that paid since its last call has that call counted, though it was longer ago than a minute.
+    expect(limits.check({ user: 'free-0', tier: 'paid' }).allowed).toBe(false);
+  });
+
+  it('that comes with each request leaves no tables behind', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock });
+    for (let limit = 1; limit <= 1000; limit += 1) {
+      store.apply([{ name: 'rule', key: `key-${limit}`, policy: gcra({ limit, window: 1000 }), cost: 1 }]);
+      clock.advance(2000);
+    }
+    expect(store.snapshot().names[0]?.tables.length).toBeLessThan(100);
+  });
+
+  it('of a counting log keeps within the bound, whatever is rejected', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 5 });
+    const limit = limiter(slidingLog({ limit: 1, window: '1h', countRejected: true }), { store });
+    for (let key = 0; key < 50; key += 1) limit.check(`key-${key}`, 2);
+    expect(store.stats().keys).toBeLessThanOrEqual(5);
   });
 
   it('from a loose to a strict algorithm starts with everything spent', () => {

@@ -12,7 +12,7 @@ import type { Check } from '../store.ts';
 import { carryOver } from './carry-over.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
-import { chargeRow, forgettableInMs, freshRow, type Table, tableOf } from './table.ts';
+import { chargeRow, coveredMs, forgettableInMs, freshRow, type Table, tableOf } from './table.ts';
 
 /** A check with what would be said to it alone. */
 export interface Question {
@@ -40,6 +40,9 @@ export interface Namespace {
 
 const never = Number.POSITIVE_INFINITY;
 
+// As many tables as a name may have before those without keys are dropped.
+const fewTables = 64;
+
 /** The operations that can be refused, and of those the ones that take something. */
 export const refusable = (operation = 'check') => takers.includes(operation) || operation === 'peek';
 const takers = ['check', 'reserve', 'acquire', 'take'];
@@ -60,20 +63,41 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
 
+  // What the tables that are gone could have told: how far back at least, and until when they forgot.
+  let lostCoveredMs = never;
+  let lostUpToMs = -never;
+
   function add(table: Table): Table {
+    if (tables.size >= fewTables) dropEmpty();
     tables.set(textOf(table.policy), table);
-    room.tables.push(table);
+    room.tables = [...room.tables, table];
+    // A key may come back under the longest of the windows, so none is forgotten before that has passed.
+    const longestMs = Math.max(...Array.from(tables.values(), coveredMs));
+    for (const other of tables.values()) if (other.algorithm.strict) other.lingerMs = longestMs - coveredMs(other);
     return table;
   }
 
-  function tableFor(policy: Policy, sinceMs: number, nowMs: number): Table {
+  /** Limits taken from requests make a table for each limit; those without keys need not stay. */
+  function dropEmpty(): void {
+    for (const [text, table] of tables) {
+      if (table.rows.size > 0) continue;
+      tables.delete(text);
+      lostCoveredMs = Math.min(lostCoveredMs, coveredMs(table));
+      lostUpToMs = Math.max(lostUpToMs, table.forgotUpToMs);
+    }
+    room.tables = room.tables.filter((table) => table.name !== name || table.rows.size > 0);
+  }
+
+  function tableFor(policy: Policy, sinceMs: number): Table {
     const known = tables.get(textOf(policy));
     if (known) return known;
     const table = tableOf(name, policy, stalenessMs, sinceMs);
-    // Keys idle for an older, shorter window may have been forgotten; under this one they would still count.
-    for (const { policy: older } of tables.values()) {
-      const window = older.window ?? 0;
-      if (window < (policy.window ?? 0)) table.knownSinceMs = Math.max(table.knownSinceMs, nowMs - window);
+    const windowMs = coveredMs(table);
+    // What was forgotten under an older policy that told less may still count under this one.
+    if (lostCoveredMs < windowMs) table.knownSinceMs = lostUpToMs - lostCoveredMs;
+    for (const older of tables.values()) {
+      const olderMs = coveredMs(older);
+      if (olderMs < windowMs) table.knownSinceMs = Math.max(table.knownSinceMs, older.forgotUpToMs - olderMs);
     }
     return add(table);
   }
@@ -100,9 +124,8 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   /** The row of a key that has none. Where its past is not known, it starts with everything spent. */
   function newcomer(table: Table, { nowMs, isClock }: Moment): Float64Array {
     const row = freshRow(table, nowMs);
-    const { policy, knownSinceMs, numbers, algorithm } = table;
-    if (algorithm.strict && knownSinceMs + (policy.window ?? 0) > nowMs)
-      return chargeRow(table, row, numbers.limit, knownSinceMs);
+    const { knownSinceMs, numbers } = table;
+    if (knownSinceMs + coveredMs(table) > nowMs) return chargeRow(table, row, numbers.limit, knownSinceMs);
     // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
     return isClock && nowMs < room.forgotUpToMs ? chargeRow(table, row, numbers.limit, nowMs) : row;
   }
@@ -149,7 +172,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   function ask(check: Check, earlier: number, moment: Moment): Question {
     const { nowMs } = moment;
     const { key, operation = 'check', policy, sinceMs = nowMs, maxDelayMs } = check;
-    const table = tableFor(policy, sinceMs, nowMs);
+    const table = tableFor(policy, sinceMs);
     let cost = checkCost(check.cost);
     mustSupport(table.algorithm, operation);
     if (!refusable(operation)) return { check, table, cost, waitMs: 0, blockedMs: 0, isNewcomer: false };
@@ -180,7 +203,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     let receipt: Receipt | undefined;
     if (waitMs > blockedMs && numbers.countRejected && operation !== 'peek') {
       now = algorithm.reject!(row, numbers, cost, nowMs);
-      room.keep(table, key, now);
+      if (found || room.make(1, algorithm.strict, moment)) room.keep(table, key, now);
       asked = { ...question, waitMs: waitOf(table, now, cost, nowMs) };
     } else if (waitMs > 0 && operation !== 'peek' && !found && algorithm.asNewInMs(row, 0, numbers, nowMs) > 0) {
       // A key that starts with less than it will have must be remembered from its first call on, or it will always start.

@@ -12,7 +12,7 @@ import { forgettableInMs, type Table } from './table.ts';
 export interface Room {
   readonly maxKeys: number;
   readonly stats: MemoryStoreStats;
-  readonly tables: Table[];
+  tables: readonly Table[];
   /** The latest time at which a key was forgotten. */
   forgotUpToMs: number;
   /** Whether there is room for so many newcomers, after forgetting what can be forgotten. */
@@ -37,13 +37,12 @@ const looksWhenFull = 64;
 export function roomFor(maxKeys = 1_000_000): Room {
   aboveZero('maxKeys', maxKeys);
   const stats: MemoryStoreStats = { keys: 0, evictedLiveKeys: 0, refusedNewcomers: 0 };
-  const tables: Table[] = [];
   let turn = 0;
 
   const room: Room = {
     maxKeys,
     stats,
-    tables,
+    tables: [],
     forgotUpToMs: Number.NEGATIVE_INFINITY,
     keep(table, key, row) {
       if (!table.rows.has(key)) stats.keys += 1;
@@ -63,7 +62,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
         looks > 0 && !(full && stats.keys <= most);
         looks -= 1
       ) {
-        const table = tables[turn % tables.length]!;
+        const table = room.tables[turn % room.tables.length]!;
         const { done, value } = table.hand.next();
         if (done) {
           table.hand = table.rows.entries();
@@ -74,6 +73,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
         const inMs = forgettableInMs(table, row, nowMs);
         if (inMs <= 0) {
           room.forget(table, key);
+          table.forgotUpToMs = Math.max(table.forgotUpToMs, nowMs);
           room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
         } else if (!table.algorithm.strict && inMs < closestInMs) {
           closest = [table, key];
@@ -82,6 +82,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
       }
       if (stats.keys > most && closest && !strict) {
         room.forget(...closest);
+        closest[0].forgotUpToMs = Math.max(closest[0].forgotUpToMs, nowMs);
         stats.evictedLiveKeys += 1;
       }
       return stats.keys <= most;

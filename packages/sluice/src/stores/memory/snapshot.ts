@@ -8,8 +8,9 @@ import { type Table, tableOf } from './table.ts';
 export interface SnapshotTable {
   readonly policy: { readonly algorithm: string };
   readonly sinceMs: number;
-  /** Absent when everything is known. */
+  /** These two are absent where nothing was forgotten. */
   readonly knownSinceMs?: number;
+  readonly forgotUpToMs?: number;
   /** Each key with its cells. */
   readonly entries: readonly (readonly [key: string, ...cells: number[]])[];
 }
@@ -39,11 +40,12 @@ export function takeSnapshot({ names }: Contents): Snapshot {
     names: Array.from(names, ([name, { tables, blocked }]) => ({
       name,
       blocked: [...blocked],
-      tables: Array.from(tables.values(), ({ policy, sinceMs, knownSinceMs, rows }) => ({
+      tables: Array.from(tables.values(), ({ policy, sinceMs, knownSinceMs, forgotUpToMs, rows }) => ({
         policy: { ...policy },
         sinceMs,
         // JSON has no -Infinity.
         ...(Number.isFinite(knownSinceMs) && { knownSinceMs }),
+        ...(Number.isFinite(forgotUpToMs) && { forgotUpToMs }),
         entries: Array.from(rows, ([key, row]) => [key, ...row] as const),
       })),
     })),
@@ -59,9 +61,10 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
     for (const { name, tables: saved } of snapshot.names) {
-      for (const { policy, sinceMs, knownSinceMs, entries } of saved) {
+      for (const { policy, sinceMs, knownSinceMs, forgotUpToMs, entries } of saved) {
         const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs);
         if (knownSinceMs !== undefined) table.knownSinceMs = knownSinceMs;
+        if (forgotUpToMs !== undefined) table.forgotUpToMs = forgotUpToMs;
         for (const [key, ...cells] of entries) {
           if (!cells.every(Number.isFinite)) throw new Error(`the cells of key "${key}" are not numbers`);
           table.rows.set(key, Float64Array.from(cells));

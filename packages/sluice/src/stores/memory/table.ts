@@ -9,11 +9,13 @@ export interface Table {
   readonly numbers: Numbers;
   /** When the limiter began: a key never seen has been idle since then. */
   readonly sinceMs: number;
-  /** How long a key is kept after it is as good as new. */
-  readonly lingerMs: number;
+  /** How long a key is kept after it is as good as new; longer while the name also has a policy with a longer window. */
+  lingerMs: number;
   readonly rows: Map<string, Float64Array>;
   /** Goes round the rows, a few at a time, to find those that can be forgotten. It lives through changes of the map. */
   hand: Iterator<[string, Float64Array]>;
+  /** The latest time at which one of its keys was forgotten. */
+  forgotUpToMs: number;
   /** What happened before this moment is not known, and a strict policy assumes the worst of it. */
   knownSinceMs: number;
 }
@@ -28,8 +30,14 @@ export function tableOf(
   const rows = new Map<string, Float64Array>();
   const numbers = algorithm.prepare(policy, stalenessMs);
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
-  const knownSinceMs = Number.NEGATIVE_INFINITY;
-  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand: rows.entries(), knownSinceMs };
+  const hand = rows.entries();
+  const never = Number.NEGATIVE_INFINITY;
+  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand, forgotUpToMs: never, knownSinceMs: never };
+}
+
+/** How far back a table's rows tell everything: only strict algorithms keep a whole window. */
+export function coveredMs({ algorithm, policy }: Table): number {
+  return algorithm.strict ? (policy.window ?? 0) : 0;
 }
 
 /** The cells of a key never seen. */
