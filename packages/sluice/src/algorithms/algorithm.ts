@@ -20,7 +20,7 @@ import { ALGORITHM, type Policy } from '../vocabulary/policy.ts';
 
 /** The caller's own time in milliseconds, for replays; not decreasing per key. */
 export interface TimeOptions {
-  readonly atMs?: number;
+  readonly atMs?: number | undefined;
 }
 
 /** A cost, or a cost with the caller's own time. */
@@ -94,6 +94,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   clear?(cells: Float64Array): void;
   /** The state under a policy changed at `changedMs`, where history cannot tell it. `to` is fresh and may be returned. */
   carry?(from: Float64Array, fromNumbers: N, to: Float64Array, toNumbers: N, changedMs: number): Float64Array;
+  /** Whether numbers from elsewhere can be the cells of a key whose state grows. */
+  fits?(cells: readonly number[]): boolean;
   /** Cells with room for one more charge: the same ones, or a larger copy. Only algorithms whose state grows have it. */
   extend?(cells: Float64Array, numbers: N, nowMs: number): Float64Array;
 }

@@ -60,3 +60,10 @@ export function resized(cells: Float64Array, width: number, capacity: number): F
   }
   return larger;
 }
+
+/** Whether these numbers can be a ring. */
+export function isRing(cells: readonly number[], width: number): boolean {
+  const [first = -1, count = -1, capacity = 0] = cells;
+  const isInside = [first, count].every((value) => Number.isInteger(value) && value >= 0 && value <= capacity);
+  return isInside && capacity > 0 && first < capacity && cells.length === ringCells(capacity, width);
+}

@@ -3,11 +3,14 @@ import { concurrency } from '../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
+import { slidingSlots } from '../algorithms/sliding-slots/sliding-slots.ts';
+import { slidingWindow } from '../algorithms/sliding-window/sliding-window.ts';
 import { smooth } from '../algorithms/smooth/smooth.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import type { Store } from '../stores/store.ts';
 import { TestClock } from '../testing/test-clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
+import type { Policy } from '../vocabulary/policy.ts';
 import { limiter } from './limiter.ts';
 import { RateLimiter } from './rate-limiter.ts';
 
@@ -66,7 +69,7 @@ describe('limiter', () => {
   it('refuses a key that is no text, a time that is none, and a policy that no factory built', () => {
     const limit = limiter(three);
     expect(() => limit.check(42 as never)).toThrow('key must be a string, got 42.');
-    expect(() => limit.check('key', { atMs: Number.NaN })).toThrow('atMs must be a finite number');
+    expect(() => limit.check('key', { atMs: Number.NaN })).toThrow('atMs must be milliseconds since the epoch');
     expect(() => limiter({ ...three } as never)).toThrow(
       'For plain data (JSON, YAML, a spread copy) use parsePolicy(data).',
     );
@@ -131,6 +134,21 @@ describe('limiter', () => {
     expect(limit.peek('key', 0)).toMatchObject({ limit: 5, remaining: 0 });
     expect(limit.policy).toMatchObject({ limit: 5 });
     expect(() => limit.update(three)).toThrow('policy must be of the gcra algorithm');
+  });
+
+  it('refuses a clock that is staler than its store knows', () => {
+    const stale = Object.assign(new TestClock(), { stalenessMs: 50 });
+    expect(() => limiter(three, { store: memoryStore(), clock: stale })).toThrow(
+      "clock must be no staler than the store's, got 50. Give the clock to the store instead.",
+    );
+    expect(limiter(three, { store: memoryStore({ clock: stale }), clock: stale }).allow('key')).toBe(true);
+  });
+
+  it('refuses a clock that tells no time', () => {
+    const broken = { now: () => Number.NaN, sleep: () => Promise.resolve() };
+    expect(() => limiter(three, { clock: broken }).check('key')).toThrow(
+      'the time of the clock must be milliseconds since the epoch',
+    );
   });
 
   it('says which operation an algorithm does not have', async () => {
@@ -238,6 +256,53 @@ describe('a reservation', () => {
     expect(reservation.commit(5)).toBe(true);
     clock.advance(10_000);
     expect(limit.peek('key', 0).remaining).toBe(5);
+  });
+
+  it('cancelled after a reset gives back nothing of what others took since', () => {
+    const policies = [
+      slidingLog({ limit: 2, window: '1m' }),
+      slidingSlots({ limit: 2, window: '1m' }),
+      slidingWindow({ limit: 2, window: '1m' }),
+      gcra({ limit: 2, window: '1m' }),
+      fixedWindow({ limit: 2, window: '1m' }),
+    ];
+    for (const policy of policies) {
+      const limit = limiter(policy as Policy, { clock: new TestClock() });
+      const reservation = limit.reserve('key', 2);
+      limit.reset('key');
+      limit.check('key', 2);
+      reservation.cancel();
+      expect(limit.allow('key')).toBe(false);
+    }
+  });
+
+  it('is void once more resets than can be remembered came after it', () => {
+    const { limit } = begin();
+    const reservation = limit.reserve('key', 8);
+    for (let other = 0; other < 10_001; other += 1) limit.reset(`other-${other}`);
+    reservation.cancel();
+    expect(limit.peek('key', 0).remaining).toBe(2);
+    const later = limit.reserve('later', 8);
+    later.cancel();
+    expect(limit.peek('later', 0).remaining).toBe(10);
+  });
+
+  it("on the caller's own time is settled at that time unless told another", () => {
+    const limit = limiter(slidingLog({ limit: 10, window: '1m' }));
+    const reservation = limit.reserve('key', 8, { atMs: 1000 });
+    expect(reservation.cancel()).toBe(true);
+    expect(limit.peek('key', { cost: 0, atMs: 1000 }).remaining).toBe(10);
+  });
+
+  it('to be refunded comes in great numbers, but not without end', () => {
+    const { limit } = begin();
+    const many = Array.from({ length: 100_000 }, (_, i) => limit.reserve(`key-${i}`, 1, { onExpire: 'refund' }));
+    expect(() => limit.reserve('one more', 1, { onExpire: 'refund' })).toThrow(
+      'There are 100000 reservations to be refunded.',
+    );
+    expect(limit.reserve('one more', 1).allowed).toBe(true);
+    for (const reservation of many) expect(reservation.commit(1)).toBe(true);
+    expect(limit.reserve('one more', 1, { onExpire: 'refund' }).allowed).toBe(true);
   });
 
   it('refuses options that make no sense', () => {

@@ -8,7 +8,7 @@ import { algorithmOf, type CallOptions, mustSupport, type TimeOptions } from '..
 import type { ConcurrencyMethods, ConcurrencyPolicy } from '../algorithms/concurrency/concurrency.ts';
 import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts';
 import { privateStore } from '../stores/memory/private-store.ts';
-import type { Check, Operation, Store } from '../stores/store.ts';
+import { type Check, mustBeFresh, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
@@ -78,6 +78,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   let algorithm = algorithmOf(policy);
   let current: Policy = policy;
+  mustBeFresh(shared, clock);
   const sinceMs = ownClock.now();
   let changedMs = sinceMs;
 

@@ -11,6 +11,7 @@ import type { CallOptions, TimeOptions } from '../algorithms/algorithm.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
+import { SluiceError } from '../vocabulary/errors.ts';
 import { checkCost, oneOf } from '../vocabulary/policy.ts';
 import type { AnyCall } from './call.ts';
 
@@ -36,53 +37,78 @@ interface Pending {
   refund(): Answer<unknown>;
 }
 
+const maxPending = 100_000;
+
 export function reservations(call: AnyCall, now: (options: CallOptions | undefined) => number) {
-  // Those to be refunded at their end, soonest first.
-  let refunds: Pending[] = [];
+  // Those to be refunded at their end, by how long they were given: within each, the first in is the first out.
+  const refunds = new Map<number, Set<Pending>>();
+  let pendings = 0;
+
+  function forget(expiresMs: number, pending: Pending): void {
+    const line = refunds.get(expiresMs);
+    if (line?.delete(pending)) pendings -= 1;
+    if (line?.size === 0) refunds.delete(expiresMs);
+  }
 
   /** Refunds what has ended by now. No timer does it: whoever calls next does. */
   function refundEnded(options?: CallOptions): Answer<unknown> {
     let done: Answer<unknown>;
-    while (refunds[0] && refunds[0].endsMs <= now(options)) done = andThen(done, refunds.shift()!.refund);
+    for (const [expiresMs, line] of refunds) {
+      for (const pending of line) {
+        if (pending.endsMs > now(options)) break;
+        forget(expiresMs, pending);
+        done = andThen(done, pending.refund);
+      }
+    }
     return done;
   }
 
-  function open(key: string, cost: number, endsMs: number, refunded: boolean, decision: Decision): Reservation<Mode> {
-    const { allowed, receipt = [] } = decision;
-    let settled = !allowed;
-    // What the limiter still holds for this reservation.
-    let held = cost;
-
-    function settle(actual: number, options: TimeOptions): Answer<unknown> {
-      const reserved = held;
-      held = actual;
-      return actual === reserved ? undefined : call('settle', key, { ...options, cost: reserved }, { actual, receipt });
-    }
-
-    function commit(actual: number, options: TimeOptions = {}): Answer<boolean> {
-      checkCost(actual);
-      return andThen(refundEnded(options), () => {
-        if (settled) return false;
-        settled = true;
-        refunds = refunds.filter((other) => other !== pending);
-        const inTime = now(options) < endsMs;
-        // Too late, nothing goes back; but what was used beyond what is held is still owed.
-        return andThen(settle(inTime ? actual : Math.max(held, actual), options), () => inTime);
-      });
-    }
-
-    const pending: Pending = { endsMs, refund: () => settle(0, { atMs: endsMs }) };
-    if (allowed && refunded) refunds = [...refunds, pending].sort((a, b) => a.endsMs - b.endsMs);
-    return { allowed, decision, commit, cancel: (options?: TimeOptions) => commit(0, options) } as Reservation<Mode>;
-  }
-
   function reserve(key: string, cost: number, options: ReserveOptions = {}): Answer<Reservation<Mode>> {
-    const { expiresIn = '1m', onExpire, ...time } = options;
-    const endsMs = now(time) + parseDuration(expiresIn, 'expiresIn');
-    const refunded = oneOf('onExpire', onExpire, ['spend', 'refund']) === 'refund';
-    return andThen(refundEnded(time), () =>
-      andThen(call('reserve', key, { ...time, cost }), (decision) => open(key, cost, endsMs, refunded, decision)),
-    );
+    const { expiresIn = '1m', onExpire, ...taken } = options;
+    const expiresMs = parseDuration(expiresIn, 'expiresIn');
+    const endsMs = now(taken) + expiresMs;
+    const isRefunded = oneOf('onExpire', onExpire, ['spend', 'refund']) === 'refund';
+    if (isRefunded && pendings >= maxPending) {
+      throw new SluiceError(
+        'store-full',
+        `There are ${maxPending} reservations to be refunded. Settle them, or let them be spent.`,
+      );
+    }
+
+    function open(decision: Decision): Reservation<Mode> {
+      const { allowed, receipt = [] } = decision;
+      let settled = !allowed;
+      // What the limiter still holds for this reservation.
+      let held = cost;
+
+      function settle(actual: number, time: TimeOptions): Answer<unknown> {
+        const reserved = held;
+        held = actual;
+        return actual === reserved ? undefined : call('settle', key, { ...time, cost: reserved }, { actual, receipt });
+      }
+
+      // On the caller's own time the moment of the reservation is the latest known.
+      function commit(actual: number, time: TimeOptions = taken): Answer<boolean> {
+        checkCost(actual);
+        return andThen(refundEnded(time), () => {
+          if (settled) return false;
+          settled = true;
+          forget(expiresMs, pending);
+          const inTime = now(time) < endsMs;
+          // Too late, nothing goes back; but what was used beyond what is held is still owed.
+          return andThen(settle(inTime ? actual : Math.max(held, actual), time), () => inTime);
+        });
+      }
+
+      const pending: Pending = { endsMs, refund: () => settle(0, { atMs: endsMs }) };
+      if (allowed && isRefunded) {
+        refunds.set(expiresMs, (refunds.get(expiresMs) ?? new Set()).add(pending));
+        pendings += 1;
+      }
+      return { allowed, decision, commit, cancel: (time?: TimeOptions) => commit(0, time) } as Reservation<Mode>;
+    }
+
+    return andThen(refundEnded(taken), () => andThen(call('reserve', key, { ...taken, cost }), open));
   }
 
   return { reserve, refundEnded };

@@ -183,6 +183,15 @@ describe('rules', () => {
     expect(limits.peek({ user: 'a' }, { cost: 0 }).decisions[1]?.remaining).toBe(8);
   });
 
+  it('give places back on the time they were taken on', () => {
+    const limits = rules([{ name: 'in-flight', policy: concurrency({ limit: 2, lease: '1s' }) }]);
+    const first = limits.check({}, { atMs: 0 });
+    limits.check({}, { atMs: 0 });
+    limits.release(first);
+    expect(limits.check({}, { atMs: 10 }).allowed).toBe(true);
+    expect(limits.check({}, { atMs: 10 }).allowed).toBe(false);
+  });
+
   it("take costs and the caller's own time", () => {
     const limits = rules([{ name: 'all', policy: perMinute(10) }]);
     expect(limits.check({}, { cost: 10, atMs: 0 }).allowed).toBe(true);

@@ -4,9 +4,9 @@
  *
  *      subject ──► which rules apply ──► one batch of checks ──► store ──► decisions ──► allowed, tightest
  */
-import { algorithmOf } from '../algorithms/algorithm.ts';
+import { algorithmOf, type TimeOptions } from '../algorithms/algorithm.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
-import type { Check, Operation, Store } from '../stores/store.ts';
+import { type Check, mustBeFresh, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
@@ -80,7 +80,7 @@ export interface Rules<M extends Mode = 'sync'> {
   /** What `check` would answer; changes nothing. */
   peek(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
   /** Gives back the places that a check took under concurrency rules; does nothing for a result without any. */
-  release(result: RulesResult): Reply<M, void>;
+  release(result: RulesResult, options?: TimeOptions): Reply<M, void>;
   /** Forgets one key of a rule. */
   reset(rule: string, key: string): Reply<M, Decision>;
   /** Another limit for one key of a rule, from the next check on; what was used stays used. */
@@ -112,6 +112,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   }
   const store: Store = shared ?? memoryStore({ clock, maxKeys });
   const ownClock = clock ?? store.clock;
+  mustBeFresh(shared, clock);
   const sinceMs = ownClock.now();
   const read = list.map((rule) => readRule(rule, ipv6Subnet, ownClock));
   const names = read.map(({ rule }) => rule.name);
@@ -130,6 +131,12 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     }
   }
 
+  /** The caller's own time, else that of the rules' clock; without one the store knows the time. */
+  function timeOf(atMs: number | undefined): number | undefined {
+    if (atMs !== undefined) return checkTime(atMs);
+    return clock && shared ? clock.now() : undefined;
+  }
+
   function ruleOf(name: string): ReadRule {
     const found = read.find(({ rule }) => rule.name === name);
     if (found === undefined) throw invalid('rule', `one of ${names.join(', ')}`, name);
@@ -139,7 +146,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek'): Answer<RulesResult> {
     if (typeof subject !== 'object' || subject === null) throw invalid('subject', 'an object of fields', subject);
     const cost = checkCost(call.cost ?? 1);
-    const atMs = call.atMs === undefined ? (clock && shared ? clock.now() : undefined) : checkTime(call.atMs);
+    const atMs = timeOf(call.atMs);
     if (isAllowed(subject)) return { allowed: true, tightest: undefined, decisions: [], list: 'allow' };
     if (isDenied(subject)) return { allowed: false, tightest: undefined, decisions: [], list: 'deny' };
     const asked: ReadRule[] = [];
@@ -161,25 +168,27 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
         asked.forEach(({ counts }, at) => {
           counts[decisions[at]?.allowed ? 'allowed' : 'refused'] += 1;
         });
-        if (decisions.some(({ receipt }) => receipt !== undefined)) leases.set(result, checks);
+        if (decisions.some(({ receipt }) => receipt !== undefined)) leases.set(result, { checks, atMs: call.atMs });
       }
       return result;
     });
   }
 
   // The checks behind a result that holds leases.
-  const leases = new WeakMap<RulesResult, readonly Check[]>();
+  const leases = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
 
   return {
     check: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'check'),
     peek: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'peek'),
-    release(result: RulesResult): Answer<void> {
-      const taken = (leases.get(result) ?? []).flatMap((check, i): Check[] => {
+    release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
+      const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
+      const taken = checks.flatMap((check, i): Check[] => {
         const receipt = result.decisions[i]?.receipt;
-        return receipt === undefined ? [] : [{ ...check, operation: 'release', receipt }];
+        return receipt ? [{ ...check, operation: 'release', receipt, shadow: false }] : [];
       });
       leases.delete(result);
-      return taken.length === 0 ? undefined : andThen(store.apply(taken), () => undefined);
+      // What was taken on the caller's own time is given back at that time, unless told another.
+      return taken.length === 0 ? undefined : andThen(store.apply(taken, timeOf(call.atMs ?? atMs)), () => undefined);
     },
     reset(rule: string, key: string): Answer<Decision> {
       const [policy] = ruleOf(rule).fixedPolicies;
@@ -190,7 +199,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
         );
       }
       const check: Check = { name: rule, key, policy, cost: 0, operation: 'reset' };
-      return andThen(store.apply([check]), ([decision]) => decision as Decision);
+      return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
     },
     override(rule: string, key: string, override: Override): void {
       const { overrides, fixedPolicies } = ruleOf(rule);

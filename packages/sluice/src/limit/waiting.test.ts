@@ -100,6 +100,34 @@ describe('waiting', () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it('gives up in line without letting a small cost behind it past a large one ahead', async () => {
+    const clock = new TestClock();
+    const limit = limiter(gcra({ limit: 10, window: '10s' }), { clock });
+    limit.check('key', 10);
+    const order: string[] = [];
+    void limit.wait('key', { cost: 5 }).then(() => order.push('large'));
+    void limit.wait('key', { maxWaitMs: 400 }).then(() => order.push('hurried'));
+    void limit.wait('key').then(() => order.push('small'));
+    await settle();
+    for (let step = 0; step < 20; step += 1) {
+      clock.advance(400);
+      await settle();
+    }
+    expect(order).toEqual(['hurried', 'large', 'small']);
+  });
+
+  it('holds thousands in line and leaves nothing behind', async () => {
+    const clock = new TestClock();
+    const limit = limiter(gcra({ limit: 1000, window: '1s', burst: 1 }), { clock });
+    const waiters = Array.from({ length: 3000 }, () => limit.wait('key'));
+    for (let step = 0; step < 3000; step += 1) {
+      await settle();
+      clock.advance(1);
+    }
+    expect((await Promise.all(waiters)).every(({ allowed }) => allowed)).toBe(true);
+    expect(clock.sleeping).toBe(0);
+  });
+
   it('is left by an abort, at the head and in line, and takes nothing', async () => {
     const { clock, done, limit, wait, advance } = begin();
     limit.check('key');

@@ -4,8 +4,9 @@
  * layer is a store around a store.
  */
 import type { Mode, Reply } from '../vocabulary/answer.ts';
-import type { Clock } from '../vocabulary/clock.ts';
+import { type Clock, monotonicClock } from '../vocabulary/clock.ts';
 import type { Decision, Receipt, StoreFailureMode } from '../vocabulary/decision.ts';
+import { invalid } from '../vocabulary/errors.ts';
 import type { Policy } from '../vocabulary/policy.ts';
 
 export type Operation =
@@ -63,4 +64,11 @@ export interface Store<M extends Mode = Mode> {
   readonly clock: Clock;
   /** All of the checks, or none. With `atMs`, the caller's own time instead of the store's. */
   apply(checks: readonly Check[], atMs?: number): Reply<M, Decision[]>;
+}
+
+/** Refuses a clock coarser than the store knows of: its strict windows would be too short by the difference. */
+export function mustBeFresh(store: Store | undefined, { stalenessMs = 0 }: Clock = monotonicClock): void {
+  if (store && stalenessMs > (store.clock.stalenessMs ?? 0)) {
+    throw invalid('clock', "no staler than the store's", stalenessMs, 'Give the clock to the store instead.');
+  }
 }

@@ -49,8 +49,11 @@ function timer(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A caller's own time, checked: a NaN would compare false with everything and slip through every limit. */
-export function checkTime(atMs: number): number {
-  if (typeof atMs === 'number' && Number.isFinite(atMs)) return atMs;
-  throw invalid('atMs', 'a finite number of milliseconds', atMs);
+// The year 5138. Beyond, slots of a window could no longer be told apart by their numbers.
+const furthestMs = 1e14;
+
+/** A time, checked: a NaN would compare false with everything and slip through every limit. */
+export function checkTime(atMs: number, field = 'atMs'): number {
+  if (typeof atMs === 'number' && Math.abs(atMs) <= furthestMs) return atMs;
+  throw invalid(field, `milliseconds since the epoch, at most ${furthestMs}`, atMs);
 }

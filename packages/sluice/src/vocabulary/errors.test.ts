@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { invalid, SluiceError } from './errors.ts';
 
+const cyclic: { self?: object } = {};
+cyclic.self = cyclic;
+
 describe('an error for a wrong value', () => {
   it.each([
     [0, '0'],
@@ -10,7 +13,9 @@ describe('an error for a wrong value', () => {
     [null, 'null'],
     [{ a: 1 }, '{"a":1}'],
     [10n, '10'],
-  ])('shows %s as %s', (value, shown) => {
+    [{ nested: 10n }, 'an object'],
+    [cyclic, 'an object'],
+  ])('shows a value as %2$s', (value, shown) => {
     expect(invalid('limit', 'a number', value).message).toBe(`limit must be a number, got ${shown}.`);
   });
 

@@ -29,7 +29,12 @@ export function invalid(field: string, mustBe: string, got: unknown, wayOut = ''
 }
 
 function show(value: unknown): string {
-  // JSON shows quotes and fields; what it cannot show (NaN, undefined, a function, a bigint) has a text of its own.
-  const text = typeof value === 'object' || typeof value === 'string' ? JSON.stringify(value) : String(value);
+  let text = String(typeof value === 'object' && value !== null ? 'an object' : value);
+  try {
+    // JSON shows quotes and fields; what it cannot show (NaN, undefined, a function, a bigint) has a text of its own.
+    if (typeof value === 'object' || typeof value === 'string') text = JSON.stringify(value) ?? text;
+  } catch {
+    // A cyclic object, or one whose toJSON throws: that it is an object is all that can be said, and it is said.
+  }
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }

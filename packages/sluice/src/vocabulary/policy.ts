@@ -46,7 +46,11 @@ export function knownFields(owner: string, options: object, fields: string): voi
   }
 }
 
+// Up to here whole numbers and their sums are exact.
+const largest = 2 ** 50;
+
 export function aboveZero(field: string, value: number | undefined, wayOut?: string): number {
+  if (Number.isFinite(value) && (value as number) > largest) throw invalid(field, `at most ${largest}`, value);
   if (typeof value === 'number' && value > 0 && Number.isFinite(value)) return value;
   throw invalid(field, 'a number above 0', value, wayOut);
 }
@@ -74,6 +78,7 @@ export function rateOf(options: RateOptions): { limit: number; window: number } 
 
 /** A call's cost, checked. NaN would pass every comparison that guards a limit. */
 export function checkCost(cost: number): number {
-  if (typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY) return cost;
+  // No limit is as large as the largest; a debt of more would round, or become Infinity.
+  if (typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY) return Math.min(cost, largest);
   throw invalid('cost', 'a finite number of 0 or more', cost);
 }

@@ -12,7 +12,19 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, type Policy, policyOf } from '../../vocabulary/policy.ts';
 import type { Algorithm, CallOptions, Numbers } from '../algorithm.ts';
-import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, resized, ringCells, TOTAL } from '../ring.ts';
+import {
+  append,
+  BASE,
+  COUNT,
+  clearRing,
+  dropOldest,
+  entryAt,
+  isFull,
+  isRing,
+  resized,
+  ringCells,
+  TOTAL,
+} from '../ring.ts';
 import { type Lease, leaseOf } from './lease.ts';
 
 export interface ConcurrencyOptions {
@@ -124,8 +136,12 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   without: ['penalize', 'reward', 'reserve', 'take', 'wait'],
   methods: (call) => ({
     acquire: (key: string, options?: CallOptions) =>
-      andThen(call('acquire', key, options), (decision) => leaseOf(key, decision, call)),
+      andThen(call('acquire', key, options), (decision) =>
+        leaseOf(key, decision, typeof options === 'object' ? { atMs: options.atMs } : {}, call),
+      ),
   }),
+  // A key forgotten and seen again within one millisecond would number its leases as before.
+  lingerMs: () => 1,
   prepare: ({ limit, lease }, stalenessMs) => ({ limit, leaseMs: lease + stalenessMs }),
   cells: () => ringCells(firstCapacity, WIDTH),
 
@@ -180,7 +196,10 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   },
 
   available: (cells, at, numbers, nowMs) => numbers.limit - heldAt(cells, at, nowMs),
-  asNewInMs: (cells, at, _numbers, nowMs) => newestEndMs(cells, at) - nowMs,
+  asNewInMs(cells, at, _numbers, nowMs) {
+    const numberedMs = Math.floor(cells[at + BASE]! / numbersPerMs);
+    return (cells[at + COUNT] === 0 ? numberedMs : newestEndMs(cells, at)) - nowMs;
+  },
 
   // The numbering goes on: a handle from before must not release somebody else's place.
   clear(cells) {
@@ -190,6 +209,8 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
 
   // Leases are the same under every limit.
   carry: (from) => from.slice(),
+
+  fits: (cells) => isRing(cells, WIDTH),
 
   extend(cells, _numbers, nowMs) {
     if (!isFull(cells, 0)) return cells;

@@ -13,10 +13,11 @@ export interface Lease<M extends Mode = 'sync'> {
   renew(options?: TimeOptions): Reply<M, boolean>;
 }
 
-export function leaseOf(key: string, decision: Decision, call: Call): Lease<Mode> {
+/** Without a time of their own, `release` and `renew` of a lease taken on the caller's own time happen at that time. */
+export function leaseOf(key: string, decision: Decision, taken: TimeOptions, call: Call): Lease<Mode> {
   let { receipt } = decision;
 
-  function end(operation: 'release' | 'renew', options?: TimeOptions): Answer<boolean> {
+  function end(operation: 'release' | 'renew', options: TimeOptions = taken): Answer<boolean> {
     if (receipt === undefined) return false;
     const ticket = receipt;
     if (operation === 'release') receipt = undefined;

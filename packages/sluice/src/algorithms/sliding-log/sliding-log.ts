@@ -13,7 +13,7 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, oneOf, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
 import type { Algorithm, Numbers } from '../algorithm.ts';
-import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, resized, ringCells } from '../ring.ts';
+import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, isRing, resized, ringCells } from '../ring.ts';
 
 export interface SlidingLogOptions extends RateOptions {
   /** Count refused calls too: a hammering caller stays refused until it pauses. Default false. */
@@ -42,6 +42,10 @@ const SUM = 1;
 
 const firstCapacity = 4;
 const fewestEntries = 128;
+
+// A debt larger than this is as good as this: the key is refused until it has left. Sums with larger ones would round.
+const largestCost = 2 ** 32;
+const largestBase = 2 ** 32;
 
 function timeOf(cells: Float64Array, at: number, i: number): number {
   return cells[entryAt(cells, at, WIDTH, i)]!;
@@ -88,8 +92,11 @@ function prune(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: num
   const gone = oldestInside(cells, at, numbers, seenMs);
   cells[at + BASE] = sumBefore(cells, at, gone);
   dropOldest(cells, at, gone);
-  // An empty log starts its sums again, so that they stay small and exact.
-  if (cells[at + COUNT] === 0) cells[at + BASE] = 0;
+  // Sums start again when they could, and when they must, so that they stay small and exact.
+  const base = cells[at + BASE]!;
+  if (cells[at + COUNT] !== 0 && base < largestBase) return;
+  for (let i = 0; i < cells[at + COUNT]!; i += 1) cells[entryAt(cells, at, WIDTH, i) + SUM]! -= base;
+  cells[at + BASE] = 0;
 }
 
 /** Takes `amount` out of entry `i`: every sum from there on shrinks. */
@@ -118,7 +125,7 @@ function charge(cells: Float64Array, at: number, numbers: LogNumbers, cost: numb
   const seenMs = seenAtMs(cells, at, nowMs);
   prune(cells, at, numbers, seenMs);
   const count = cells[at + COUNT]!;
-  const sum = sumBefore(cells, at, count) + cost;
+  const sum = sumBefore(cells, at, count) + Math.min(cost, numbers.limit + largestCost);
   const sameMoment = count > 0 && timeOf(cells, at, count - 1) === seenMs;
   const entry = sameMoment ? entryAt(cells, at, WIDTH, count - 1) : append(cells, at, WIDTH);
   cells[entry] = seenMs;
@@ -212,6 +219,7 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
     return events;
   },
 
+  fits: (cells) => isRing(cells, WIDTH),
   extend,
 };
 

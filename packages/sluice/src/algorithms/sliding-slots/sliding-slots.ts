@@ -13,7 +13,7 @@ import { knownFields, type Policy, policyOf, type RateOptions, rateOf } from '..
 import type { Algorithm, Numbers } from '../algorithm.ts';
 
 export interface SlidingSlotsOptions extends RateOptions {
-  /** How many parts the window is cut into: 1 to 10,000. Default 60. */
+  /** How many parts the window is cut into: 1 to 10,000, and no more than 60 per millisecond. Default 60. */
   readonly slots?: number;
 }
 
@@ -161,10 +161,16 @@ const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
   },
 };
 
+// The default number of slots in a window of one millisecond: finer ones could not be told apart by their numbers.
+const slotsPerMs = 60;
+
 export function slidingSlots(options: SlidingSlotsOptions): SlidingSlotsPolicy {
   knownFields('slidingSlots', options, 'limit window slots');
   const slots = options.slots ?? 60;
-  if (!Number.isInteger(slots) || slots < 1 || slots > 10_000)
-    throw invalid('slots', 'a whole number from 1 to 10000', slots);
-  return policyOf<SlidingSlotsPolicy>(algorithm, { algorithm: 'sliding-slots', ...rateOf(options), slots });
+  const rate = rateOf(options);
+  const most = Math.floor(Math.min(10_000, rate.window * slotsPerMs));
+  if (!Number.isInteger(slots) || slots < 1 || slots > most) {
+    throw invalid('slots', `a whole number from 1 to ${most}`, slots);
+  }
+  return policyOf<SlidingSlotsPolicy>(algorithm, { algorithm: 'sliding-slots', ...rate, slots });
 }

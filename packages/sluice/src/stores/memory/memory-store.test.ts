@@ -88,7 +88,7 @@ describe('the bound', () => {
     expect(limits.check({ user: 'a' }).allowed).toBe(true);
     const refused = limits.check({ user: 'b' });
     expect(refused.allowed).toBe(false);
-    expect(refused.decisions.map(({ reason }) => reason)).toEqual(['store-full', undefined]);
+    expect(refused.decisions.map(({ reason }) => reason)).toEqual(['store-full', 'store-full']);
     expect(store.stats()).toEqual({ keys: 2, evictedLiveKeys: 0, refusedNewcomers: 1 });
   });
 
@@ -108,6 +108,34 @@ describe('the bound', () => {
     expect(limits.check({ user: 'b' }).allowed).toBe(true);
     expect(limits.check({ user: 'c' }).tightest).toMatchObject({ rule: 'idle', allowed: false });
     expect(store.stats().keys).toBe(2);
+  });
+
+  it('lets a shadow rule go without a place rather than a request uncounted', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 2 });
+    const limits = rules(
+      [
+        { name: 'real', policy: slidingLog({ limit: 2, window: '1h' }) },
+        { name: 'trial', key: 'user', policy: strict, shadow: true },
+      ],
+      { store },
+    );
+    const results = Array.from({ length: 20 }, (_, user) => limits.check({ user: `user-${user}` }));
+    expect(results.filter(({ allowed }) => allowed)).toHaveLength(2);
+    expect(results[1]?.decisions[1]).toMatchObject({
+      rule: 'trial',
+      shadow: true,
+      allowed: false,
+      reason: 'store-full',
+    });
+  });
+
+  it('finds keys behind any number of empty tables', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 1 });
+    const names = Array.from({ length: 500 }, (_, i) => `name-${i}`);
+    for (const name of names) limiter(loose, { store, name }).check('key', 0);
+    for (const name of names) expect(limiter(loose, { store, name }).check('key').allowed).toBe(true);
+    expect(store.stats()).toMatchObject({ keys: 1, evictedLiveKeys: 499 });
   });
 
   it('holds for blocks and debts too, which may not be forgotten', () => {
@@ -198,6 +226,51 @@ describe('extremes', () => {
     const limit = limiter(policy as Policy, { clock: new TestClock(1_700_000_000_000) });
     for (let call = 0; call < 100; call += 1) expect(limit.allow('key', 1e5)).toBe(true);
     expect(limit.check('key')).toMatchObject({ allowed: false, remaining: 0 });
+  });
+
+  it.each([
+    ['sliding-log', slidingLog({ limit: 1, window: '1m' })],
+    ['sliding-log with a gap', slidingLog({ limit: 9, window: '2m', minGap: '1m' })],
+    ['fixed-window', fixedWindow({ limit: 1, window: '1m', align: 'first' })],
+  ])('%s refuses the last fraction of a millisecond too', (_, policy) => {
+    const limit = limiter(policy as Policy);
+    expect(limit.allow('key', { atMs: 118400.17801205379 })).toBe(true);
+    // Not quite a minute later, though the difference rounds to one.
+    expect(limit.check('key', { atMs: 178400.17801205377 })).toMatchObject({ allowed: false, retryAfterMs: 1 });
+  });
+
+  it('sliding-slots refuses the last fraction of a millisecond too', () => {
+    const limit = limiter(slidingSlots({ limit: 1, window: 1000, slots: 60 }));
+    expect(limit.allow('key', { atMs: 33.33333333333333 })).toBe(true);
+    expect(limit.allow('key', { atMs: 1033.3333333333333 })).toBe(false);
+  });
+
+  it('a debt beyond all measure is still a debt, and ends with the window', () => {
+    for (const policy of [
+      slidingLog({ limit: 3, window: '1m' }),
+      slidingSlots({ limit: 3, window: '1m' }),
+      fixedWindow({ limit: 3, window: '1m' }),
+    ]) {
+      const clock = new TestClock(1_700_000_000_000);
+      const limit = limiter(policy as Policy, { clock });
+      for (const debt of [1e16, Number.MAX_SAFE_INTEGER, 1e300]) limit.penalize('key', debt);
+      expect(limit.allow('key')).toBe(false);
+      const { resetAfterMs } = limit.peek('key', 0);
+      expect(Number.isFinite(resetAfterMs)).toBe(true);
+      clock.advance(Math.min(resetAfterMs, 1e13));
+      let granted = 0;
+      for (let call = 0; call < 100; call += 1) if (limit.allow('key')) granted += 1;
+      expect(granted).toBeLessThanOrEqual(3);
+    }
+  });
+
+  it('refuses slots too fine to be told apart, and limits too large to be exact', () => {
+    expect(() => slidingSlots({ limit: 3, window: 1, slots: 10_000 })).toThrow(
+      'slots must be a whole number from 1 to 60, got 10000.',
+    );
+    expect(() => slidingLog({ limit: 1e300, window: 1 })).toThrow(
+      'limit must be at most 1125899906842624, got 1e+300.',
+    );
   });
 
   it('refuses a policy that cannot be represented', () => {
@@ -302,6 +375,20 @@ describe('a changed policy', () => {
     expect(store.stats().keys).toBeLessThanOrEqual(5);
   });
 
+  it('to a shorter strict window and back forgets nothing that the longer one counts', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const limits = rules([{ name: 'r', key: 'user', policy: slidingLog({ limit: 5, window: '10s' }) }], { clock });
+    expect(limits.check({ user: 'a' }, { cost: 5 }).allowed).toBe(true);
+    limits.override('r', 'a', { window: '1s' });
+    clock.advance(2000);
+    for (let other = 0; other < 20; other += 1) limits.check({ user: `other-${other}` });
+    limits.check({ user: 'a' });
+    clock.advance(2000);
+    for (let other = 20; other < 40; other += 1) limits.check({ user: `other-${other}` });
+    limits.removeOverride('r', 'a');
+    expect(limits.check({ user: 'a' }).allowed).toBe(false);
+  });
+
   it('from a loose to a strict algorithm starts with everything spent', () => {
     const { clock, before, after } = change(gcra({ limit: 10, window: '1m' }), slidingLog({ limit: 10, window: '1m' }));
     before(1);
@@ -366,6 +453,28 @@ describe('a snapshot', () => {
         names: [{ name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, entries: [['a', 'NaN', 2]] }] }],
       },
       'the cells of key "a" are not numbers',
+    ],
+    [{ version: 1, names: [{ name: 'x', tables: [] }] }, 'This is not a snapshot'],
+    [{ version: 1, names: [{ name: 'x', blocked: [['a', null]], tables: [] }] }, 'the block of key "a" is none'],
+    [
+      {
+        version: 1,
+        names: [{ name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, entries: [['a', 1]] }] }],
+      },
+      'key "a" has 1 cells, which its policy does not',
+    ],
+    [
+      {
+        version: 1,
+        names: [
+          {
+            name: 'x',
+            blocked: [],
+            tables: [{ policy: { ...strict }, sinceMs: 0, entries: [['a', 0, 9, 4, 0, 0, 1, 1]] }],
+          },
+        ],
+      },
+      'key "a" has 7 cells, which its policy does not',
     ],
   ])('refuses %j and stays empty', (data, message) => {
     const store = memoryStore();

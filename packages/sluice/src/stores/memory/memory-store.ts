@@ -25,6 +25,7 @@ export interface MemoryStore extends Store<'sync'> {
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { clock = monotonicClock } = options;
   const room = roomFor(options.maxKeys);
+  const { maxKeys } = room;
   const names = new Map<string, Namespace>();
 
   function namespace(name: string): Namespace {
@@ -45,32 +46,51 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     });
   }
 
-  function apply(checks: readonly Check[], atMs?: number): Decision[] {
-    const moment = momentOf(clock, atMs);
-    let asked = askAll(checks, moment);
-    const go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
-    let homeless: Question | undefined;
-    for (let tries = 0; go && tries <= checks.length; tries += 1) {
-      const newcomers = asked.filter(({ isNewcomer }) => isNewcomer);
-      homeless = newcomers[0];
-      if (!homeless) break;
+  /** Makes room for the newcomers of a batch; those that find none. Asks again whenever keys were forgotten for it. */
+  function settleIn(
+    checks: readonly Check[],
+    first: Question[],
+    moment: Moment,
+  ): [asked: Question[], homeless: Question[]] {
+    let asked = first;
+    let homeless: Question[] = [];
+    // What is forgotten may be a key of this very batch, which is then a newcomer too; hence more than one try.
+    for (let tries = 0; tries <= checks.length; tries += 1) {
       const before = room.stats.keys;
-      const hasRoom = room.make(
+      const newcomers = asked.filter(({ isNewcomer }) => isNewcomer);
+      room.make(
         newcomers.length,
         newcomers.some(({ table }) => table.algorithm.strict),
         moment,
       );
-      // What was forgotten may be a key of this very batch, which is then a newcomer too: ask again.
       if (room.stats.keys !== before) asked = askAll(checks, moment);
-      if (hasRoom && asked.filter(({ isNewcomer }) => isNewcomer).length === newcomers.length) {
-        homeless = undefined;
-        break;
-      }
+      homeless = asked.filter(({ isNewcomer }) => isNewcomer);
+      const free = maxKeys - room.stats.keys;
+      if (homeless.length <= free) return [asked, []];
+      // Shadow checks go without before a real one has to.
+      const real = homeless.filter(({ check }) => !check.shadow);
+      if (real.length <= free) homeless = homeless.filter(({ check }) => check.shadow);
+      else homeless = real;
+      if (room.stats.keys === before) break;
     }
-    if (homeless) room.stats.refusedNewcomers += 1;
+    return [asked, homeless];
+  }
+
+  function apply(checks: readonly Check[], atMs?: number): Decision[] {
+    const moment = momentOf(clock, atMs);
+    let asked = askAll(checks, moment);
+    let go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
+    let homeless: Question[] = [];
+    if (go && asked.some(({ isNewcomer }) => isNewcomer)) [asked, homeless] = settleIn(checks, asked, moment);
+    if (homeless.some(({ check }) => !check.shadow)) {
+      go = false;
+      room.stats.refusedNewcomers += 1;
+    }
     return asked.map((question) => {
-      const decision = namespace(question.check.name).answer(question, go && !homeless, moment);
-      return question.check === homeless?.check ? { ...decision, ...storeFull } : decision;
+      const { answer } = namespace(question.check.name);
+      const isHomeless = homeless.some(({ check }) => check === question.check);
+      const decision = answer(question, go && !isHomeless, moment);
+      return isHomeless ? { ...decision, ...storeFull } : decision;
     });
   }
 

@@ -7,5 +7,6 @@ export interface Moment {
 }
 
 export function momentOf(clock: Clock, atMs: number | undefined): Moment {
-  return atMs === undefined ? { nowMs: clock.now(), isClock: true } : { nowMs: checkTime(atMs), isClock: false };
+  const isClock = atMs === undefined;
+  return { nowMs: isClock ? checkTime(clock.now(), 'the time of the clock') : checkTime(atMs), isClock };
 }

@@ -40,6 +40,9 @@ export interface Namespace {
 
 const never = Number.POSITIVE_INFINITY;
 
+// As many resets as are remembered for the sake of open reservations.
+const maxResets = 10_000;
+
 // As many tables as a name may have before those without keys are dropped.
 const fewTables = 64;
 
@@ -63,6 +66,33 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
 
+  // Which resets there were, by number. A receipt carries the number of its time: one from before its key's latest reset
+  // is void, for what is there now is somebody else's.
+  const resets = new Map<string, number>();
+  let latestReset = 0;
+  let voidBefore = 0;
+
+  function noteReset(key: string): void {
+    latestReset += 1;
+    resets.delete(key);
+    resets.set(key, latestReset);
+    if (resets.size <= maxResets) return;
+    // The oldest is forgotten, and with it the word of every receipt from before it.
+    const [oldest, number] = resets.entries().next().value as [string, number];
+    resets.delete(oldest);
+    voidBefore = number;
+  }
+
+  function receiptOf({ algorithm, numbers }: Table, row: Float64Array): Receipt {
+    return [latestReset, ...algorithm.receipt(row, 0, numbers)];
+  }
+
+  /** The algorithm's part of a receipt, unless it is void. */
+  function validReceipt({ key, receipt }: Check): Receipt | undefined {
+    const [number = -1, ...rest] = receipt ?? [];
+    return number >= Math.max(voidBefore, resets.get(key) ?? 0) ? rest : undefined;
+  }
+
   // What the tables that are gone could have told: how far back at least, and until when they forgot.
   let lostCoveredMs = never;
   let lostUpToMs = -never;
@@ -73,7 +103,9 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     room.tables = [...room.tables, table];
     // A key may come back under the longest of the windows, so none is forgotten before that has passed.
     const longestMs = Math.max(...Array.from(tables.values(), coveredMs));
-    for (const other of tables.values()) if (other.algorithm.strict) other.lingerMs = longestMs - coveredMs(other);
+    for (const other of tables.values()) {
+      if (other.algorithm.strict) other.lingerMs = Math.max(other.lingerMs, longestMs - coveredMs(other));
+    }
     return table;
   }
 
@@ -210,7 +242,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
       if (room.make(1, false, moment)) room.keep(table, key, row);
     } else if (go && waitMs === 0 && cost > 0) {
       now = chargeRow(table, operation === 'peek' ? row.slice() : row, cost, nowMs);
-      if (operation === 'reserve' || operation === 'acquire') receipt = algorithm.receipt(now, 0, numbers);
+      if (operation === 'reserve' || operation === 'acquire') receipt = receiptOf(table, now);
       if (operation !== 'peek') room.keep(table, key, now);
     }
     const decision = decide(asked, now, delayMs, nowMs);
@@ -222,7 +254,8 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   function perform(question: Question, row: Float64Array, moment: Moment): Decision {
     const { check, table, cost } = question;
     const { nowMs } = moment;
-    const { key, operation, receipt, actual = 0, durationMs = 0 } = check;
+    const { key, operation, actual = 0, durationMs = 0 } = check;
+    const receipt = validReceipt(check);
     const { algorithm, numbers } = table;
     const isHeld = table.rows.has(key);
     const more = operation === 'penalize' ? cost : operation === 'settle' ? checkCost(actual) - cost : 0;
@@ -237,6 +270,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
       blocked.set(key, nowMs + durationMs);
     } else if (operation === 'reset') {
       blocked.delete(key);
+      noteReset(key);
       now = freshRow(table, nowMs);
       if (isHeld && algorithm.clear) algorithm.clear(row);
       else room.forget(table, key);
@@ -247,14 +281,14 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
       return {
         ...decide(question, now, 0, nowMs),
         allowed: isLive,
-        ...(isLive && { receipt: algorithm.receipt(now, 0, numbers) }),
+        ...(isLive && { receipt: receiptOf(table, now) }),
       };
     } else if (operation === 'release') {
       return {
         ...decide(question, row, 0, nowMs),
         allowed: isHeld && algorithm.release!(row, 0, receipt ?? [], nowMs),
       };
-    } else if (isHeld) {
+    } else if (isHeld && (receipt || operation === 'reward')) {
       algorithm.refund?.(row, 0, numbers, operation === 'settle' ? -more : cost, nowMs, receipt);
     }
     const decision = decide({ ...question, blockedMs: blockedFor(key, nowMs) }, now, 0, nowMs);

@@ -57,18 +57,19 @@ export function roomFor(maxKeys = 1_000_000): Room {
       let closest: [Table, string] | undefined;
       let closestInMs = Number.POSITIVE_INFINITY;
       // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
-      for (
-        let looks = full ? looksWhenFull : isClock ? looksPerNewcomer : 0;
-        looks > 0 && !(full && stats.keys <= most);
-        looks -= 1
-      ) {
+      let looks = full ? looksWhenFull : isClock ? looksPerNewcomer : 0;
+      // An empty table, or the end of one, costs no look: else many tables would hide the keys.
+      let ends = room.tables.length + 1;
+      while (looks > 0 && ends > 0 && !(full && stats.keys <= most)) {
         const table = room.tables[turn % room.tables.length]!;
         const { done, value } = table.hand.next();
         if (done) {
           table.hand = table.rows.entries();
           turn += 1;
+          ends -= 1;
           continue;
         }
+        looks -= 1;
         const [key, row] = value;
         const inMs = forgettableInMs(table, row, nowMs);
         if (inMs <= 0) {

@@ -52,6 +52,10 @@ export function takeSnapshot({ names }: Contents): Snapshot {
   };
 }
 
+function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean {
+  return algorithm.fits ? algorithm.fits(cells) : cells.length === algorithm.cells(numbers);
+}
+
 /** Puts a snapshot's contents into an empty store; all of it, or none. */
 export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snapshot: Snapshot): void {
   const { stats, maxKeys } = room;
@@ -60,13 +64,18 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
-    for (const { name, tables: saved } of snapshot.names) {
+    for (const { name, blocked, tables: saved } of snapshot.names) {
+      for (const [key, untilMs] of blocked) {
+        if (typeof key !== 'string' || !Number.isFinite(untilMs)) throw new Error(`the block of key "${key}" is none`);
+      }
       for (const { policy, sinceMs, knownSinceMs, forgotUpToMs, entries } of saved) {
         const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs);
         if (knownSinceMs !== undefined) table.knownSinceMs = knownSinceMs;
         if (forgotUpToMs !== undefined) table.forgotUpToMs = forgotUpToMs;
         for (const [key, ...cells] of entries) {
-          if (!cells.every(Number.isFinite)) throw new Error(`the cells of key "${key}" are not numbers`);
+          if (typeof key !== 'string' || !cells.every(Number.isFinite))
+            throw new Error(`the cells of key "${key}" are not numbers`);
+          if (!fits(table, cells)) throw new Error(`key "${key}" has ${cells.length} cells, which its policy does not`);
           table.rows.set(key, Float64Array.from(cells));
         }
         keys += table.rows.size;
