@@ -47,7 +47,8 @@ test('a wait that is given up ends when the signal says so', async () => {
   loop.at(2, () => ask('c', over.signal));
   loop.at(500, () => over.abort());
   await loop.run();
-  expect(answers).toEqual(['a went at 0', 'b gave up at 500', 'c gave up at 500']);
+  // In which order those who give up together do so is nobody's business.
+  expect(answers.sort()).toEqual(['a went at 0', 'b gave up at 500', 'c gave up at 500']);
   // The sleeps that were given up have left nothing behind.
   expect(loop.nowMs).toBe(500);
 });

@@ -1,7 +1,6 @@
 /**
  * An algorithm is a few pure functions over a handful of numbers. No `this`, no clock, no promise: the state is
- * `cells[at ..]`, the time is an argument. That is why one algorithm runs over a plain array, over shared memory, and,
- * word for word, in Lua.
+ * `cells[at ..]` (where the cells of a key may grow, they are an array of its own), the time is an argument.
  *
  *      cells ──► wait ──► 0: it may go ──► charge ──► cells
  *                  └────► more: refused, and nothing was written
@@ -73,8 +72,19 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   receipt(cells: Float64Array, at: number, numbers: N): Receipt;
   /** A refused call, where the numbers say that those count. Returns the cells, or a larger copy. */
   reject?(cells: Float64Array, numbers: N, cost: number, nowMs: number): Float64Array;
-  /** Gives back, at most what the receipt's charge still holds. Without a receipt, whatever there is, the latest first. */
-  refund?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number, receipt?: Receipt): void;
+  /**
+   * Gives back, at most what the receipt's charge still holds. Without a receipt, whatever there is, the latest first.
+   * `refundedSince` is what the key was given back since the receipt was written.
+   */
+  refund?(
+    cells: Float64Array,
+    at: number,
+    numbers: N,
+    cost: number,
+    nowMs: number,
+    receipt?: Receipt,
+    refundedSince?: number,
+  ): void;
   /** Ends a lease; false when it had ended before. Only `concurrency` has it. */
   release?(cells: Float64Array, at: number, receipt: Receipt, nowMs: number): boolean;
   /** Starts a lease again, under a new receipt; false when it is gone. Only `concurrency` has it. */

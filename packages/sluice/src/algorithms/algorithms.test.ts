@@ -13,7 +13,7 @@ import { gcra } from './gcra/gcra.ts';
 import { cases as leakyBucketCases } from './leaky-bucket/cases.ts';
 import { leakyBucket } from './leaky-bucket/leaky-bucket.ts';
 import { algorithmNames, parsePolicy } from './parse-policy.ts';
-import { answersTo } from './run-cases.ts';
+import { answersTo } from './run-cases.test-support.ts';
 import { cases as slidingLogCases } from './sliding-log/cases.ts';
 import { slidingLog } from './sliding-log/sliding-log.ts';
 import { cases as slidingSlotsCases } from './sliding-slots/cases.ts';

@@ -95,7 +95,7 @@ export const bucket = {
   receipt: (cells: Float64Array, at: number): Receipt => [cells[at + DEBT]!, cells[at + SEEN_MS]!],
 
   // What has drained since the charge was spent on time that passes for everyone; giving that back too would let others
-  // burst twice.
+  // burst twice. What others gave back since lets this charge drain the sooner.
   refund(
     cells: Float64Array,
     at: number,
@@ -103,12 +103,16 @@ export const bucket = {
     cost: number,
     nowMs: number,
     receipt?: Receipt,
+    refundedSince = 0,
   ): void {
-    const undrained = receipt
-      ? debtAt(Float64Array.from(receipt), 0, numbers, seenAtMs(cells, at, nowMs))
-      : numbers.unit * cost;
-    cells[at + DEBT] = Math.max(0, debtAt(cells, at, numbers, nowMs) - Math.min(cost * numbers.unit, undrained));
-    cells[at + SEEN_MS] = seenAtMs(cells, at, nowMs);
+    const seenMs = seenAtMs(cells, at, nowMs);
+    const parts = cost * numbers.unit;
+    const left = receipt
+      ? debtAt(Float64Array.from(receipt), 0, numbers, seenMs) - refundedSince * numbers.unit
+      : parts;
+    const debt = debtAt(cells, at, numbers, nowMs);
+    cells[at + DEBT] = Math.max(0, debt - Math.min(parts, Math.max(0, left)));
+    cells[at + SEEN_MS] = seenMs;
   },
 
   available(cells: Float64Array, at: number, numbers: BucketNumbers, nowMs: number): number {

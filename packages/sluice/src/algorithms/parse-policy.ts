@@ -30,7 +30,8 @@ export const algorithmNames: readonly string[] = Object.keys(factories);
 export function parsePolicy(data: unknown): Policy {
   if (typeof data !== 'object' || data === null) throw invalid('policy', 'an object', data);
   const { algorithm, ...options } = data as { algorithm?: string };
-  const factory = Object.hasOwn(factories, algorithm ?? '') ? factories[algorithm as string] : undefined;
+  const factory =
+    typeof algorithm === 'string' && Object.hasOwn(factories, algorithm) ? factories[algorithm] : undefined;
   if (factory === undefined) throw invalid('algorithm', `one of ${algorithmNames.join(', ')}`, algorithm);
   return factory(options as never);
 }

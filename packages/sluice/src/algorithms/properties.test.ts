@@ -162,6 +162,50 @@ describe('strict algorithms', () => {
     );
   });
 
+  it('never grant more than the limit in force, however the policy changes and whoever is forgotten', () => {
+    const policies = fc.array(
+      fc.oneof(
+        fc.record({ limit: fc.integer({ min: 1, max: 5 }), window: fc.integer({ min: 10, max: 500 }) }).map(slidingLog),
+        fc
+          .record({ limit: fc.integer({ min: 1, max: 5 }), window: fc.integer({ min: 10, max: 500 }) })
+          .map(slidingSlots),
+        fc.record({ limit: fc.integer({ min: 1, max: 5 }), window: fc.integer({ min: 10, max: 500 }) }).map(gcra),
+      ),
+      { minLength: 1, maxLength: 4 },
+    );
+    const steps = fc.array(
+      fc.record({
+        gapMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 300 })),
+        which: fc.nat({ max: 3 }),
+        cost: fc.integer({ min: 1, max: 3 }),
+        strangers: fc.nat({ max: 4 }),
+        operation: fc.constantFrom('check' as const, 'check' as const, 'peek' as const, 'take' as const),
+      }),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(policies, steps, fc.constantFrom(4, 1000), (of, life, maxKeys) => {
+        let nowMs = startMs;
+        const store = memoryStore({ maxKeys, clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+        const granted: Grant[] = [];
+        for (const [i, { gapMs, which, cost, strangers, operation }] of life.entries()) {
+          nowMs += gapMs;
+          const policy = of[which % of.length] as Policy;
+          for (let stranger = 0; stranger < strangers; stranger += 1) {
+            store.apply([{ name: 'rule', key: `stranger-${i}-${stranger}`, policy, cost: 1 }]);
+          }
+          const [decision] = store.apply([{ name: 'rule', key: 'key', policy, cost, operation }]);
+          if (!decision?.allowed || operation === 'peek') continue;
+          granted.push({ atMs: nowMs, cost: decision.granted ?? cost });
+          if (policy.algorithm === 'gcra') continue;
+          const inWindow = granted.filter(({ atMs }) => atMs > nowMs - (policy.window ?? 0));
+          expect(inWindow.reduce((sum, { cost: used }) => sum + used, 0)).toBeLessThanOrEqual(policy.limit);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
   it('what the slots granted, an exact log of the same policy grants again', () => {
     const options = fc.tuple(rate, fc.integer({ min: 1, max: 30 })).map(([of, slots]) => ({ of, slots }));
     fc.assert(

@@ -95,13 +95,15 @@ export const windowCount = {
     cost: number,
     _nowMs: number,
     receipt?: Receipt,
+    refundedSince = 0,
   ): void {
     const used = cells[at + USED]!;
     const [startMs = 0, reached = used] = receipt ?? [cells[at + START_MS]!];
     const windows = Math.round((cells[at + START_MS]! - startMs) / numbers.window);
     const left = reached - windows * numbers.perWindow;
-    if (left === used || used <= numbers.limit)
-      cells[at + USED] = Math.max(0, used - Math.min(cost, Math.max(0, left)));
+    const isLast = refundedSince === 0 && left === used;
+    const back = isLast || used <= numbers.limit ? Math.max(0, left - refundedSince) : 0;
+    cells[at + USED] = Math.max(0, used - Math.min(cost, back));
   },
 
   available: (cells: Float64Array, at: number, numbers: WindowCountNumbers, nowMs: number): number =>
@@ -111,7 +113,8 @@ export const windowCount = {
     cells[at + START_MS]! - nowMs + Math.ceil(cells[at + USED]! / perWindow) * window,
 
   history: (cells: Float64Array, at: number, { window }: WindowCountNumbers, nowMs: number): number[] => [
-    Math.min(nowMs, cells[at + START_MS]! + window - 1),
+    // A clock behind the window does not move what was used in it out of it.
+    Math.max(cells[at + START_MS]!, Math.min(nowMs, cells[at + START_MS]! + window - 1)),
     cells[at + USED]!,
   ],
 };

@@ -2,10 +2,12 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import { concurrency } from '../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../algorithms/gcra/gcra.ts';
+import { leakyBucket } from '../algorithms/leaky-bucket/leaky-bucket.ts';
 import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../algorithms/sliding-slots/sliding-slots.ts';
 import { slidingWindow } from '../algorithms/sliding-window/sliding-window.ts';
 import { smooth } from '../algorithms/smooth/smooth.ts';
+import { tokenBucket } from '../algorithms/token-bucket/token-bucket.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import type { Store } from '../stores/store.ts';
 import { TestClock } from '../testing/test-clock.ts';
@@ -144,6 +146,24 @@ describe('limiter', () => {
     expect(limiter(three, { store: memoryStore({ clock: stale }), clock: stale }).allow('key')).toBe(true);
   });
 
+  it.each([
+    [
+      { clok: new TestClock() },
+      'limiter options has no field "clok". It takes store, clock, maxKeys, name, maxWaiters.',
+    ],
+    [{ maxKeys: 0.5 }, 'maxKeys must be a whole number above 0, got 0.5.'],
+    [{ maxKeys: 5, store: memoryStore() }, 'maxKeys must be left out beside a store, got 5. Give it to the store.'],
+  ])('refuses options that would do nothing', (options, message) => {
+    expect(() => limiter(three, options as never)).toThrow(message);
+  });
+
+  it('refuses null for options, and a take of nothing said', () => {
+    expect(() => limiter(three).check('key', null as never)).toThrow(
+      'cost must be a finite number of 0 or more, got null.',
+    );
+    expect(() => limiter(three).take('key', undefined as never)).toThrow('cost must be a finite number of 0 or more');
+  });
+
   it('refuses a clock that tells no time', () => {
     const broken = { now: () => Number.NaN, sleep: () => Promise.resolve() };
     expect(() => limiter(three, { clock: broken }).check('key')).toThrow(
@@ -276,15 +296,36 @@ describe('a reservation', () => {
     }
   });
 
-  it('is void once more resets than can be remembered came after it', () => {
-    const { limit } = begin();
-    const reservation = limit.reserve('key', 8);
-    for (let other = 0; other < 10_001; other += 1) limit.reset(`other-${other}`);
-    reservation.cancel();
-    expect(limit.peek('key', 0).remaining).toBe(2);
-    const later = limit.reserve('later', 8);
-    later.cancel();
-    expect(limit.peek('later', 0).remaining).toBe(10);
+  it('never gives back what has drained, in whatever order reservations are cancelled', () => {
+    for (const policy of [
+      gcra({ limit: 1, window: 1000, burst: 3 }),
+      tokenBucket({ limit: 1, window: 1000, burst: 3 }),
+      tokenBucket({ limit: 1, window: 1000, burst: 3, refill: 'interval' }),
+      leakyBucket({ limit: 1, window: 1000, burst: 2, delay: 'none' }),
+    ]) {
+      const clock = new TestClock();
+      const limit = limiter(policy as Policy, { clock });
+      const [first, second] = [limit.reserve('key', 1), limit.reserve('key', 1)];
+      first.cancel();
+      clock.advance(1000);
+      expect(limit.allow('key')).toBe(true);
+      second.cancel();
+      const more = [1, 2, 3].filter(() => limit.allow('key'));
+      expect(more).toHaveLength(2);
+    }
+  });
+
+  it('whose commit finds no room can be settled again', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 1 });
+    const limit = limiter(slidingLog({ limit: 2, window: '1s' }), { store });
+    const reservation = limit.reserve('key', 1, { expiresIn: '1h' });
+    clock.advance(1000);
+    limit.check('other');
+    expect(() => reservation.commit(2)).toThrow('There is no room for key "key".');
+    limit.reset('other');
+    expect(reservation.commit(2)).toBe(true);
+    expect(limit.peek('key', 0).remaining).toBe(1);
   });
 
   it("on the caller's own time is settled at that time unless told another", () => {
@@ -346,7 +387,7 @@ describe('RateLimiter', () => {
   });
 
   it('refuses to be built from nonsense', () => {
-    expect(() => new RateLimiter(0, 1000)).toThrow('limit must be a number above 0, got 0.');
-    expect(() => new RateLimiter(1, -5)).toThrow('window must be a time above 0, got -5.');
+    expect(() => new RateLimiter(0, 1000)).toThrow('maxRequests must be a number above 0, got 0.');
+    expect(() => new RateLimiter(1, -5)).toThrow('windowMs must be a time above 0, got -5.');
   });
 });

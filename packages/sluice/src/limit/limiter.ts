@@ -14,7 +14,7 @@ import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid } from '../vocabulary/errors.ts';
-import type { Policy } from '../vocabulary/policy.ts';
+import { checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
 import { type Reservation, type ReserveOptions, reservations } from './reservation.ts';
 import { type WaitOptions, waiting } from './waiting.ts';
 
@@ -31,6 +31,7 @@ export interface LimiterOptions<M extends Mode = Mode> {
   readonly maxWaiters?: number;
 }
 
+/** Operations that cannot be refused (`penalize`, `reward`, `block`, `reset`) answer `allowed: true`, and what is left then. */
 export interface Limiter<M extends Mode = 'sync'> {
   readonly name: string;
   /** The policy in force; `update` changes it. */
@@ -47,7 +48,7 @@ export interface Limiter<M extends Mode = 'sync'> {
   penalize(key: string, options?: CallOptions): Reply<M, Decision>;
   /** Gives the cost back. */
   reward(key: string, options?: CallOptions): Reply<M, Decision>;
-  /** Refuses the key for a while, whatever its state. */
+  /** Refuses the key for a while from now on, whatever its state; the latest block counts. */
   block(key: string, duration: Duration, options?: TimeOptions): Reply<M, Decision>;
   /** Takes as much of `max` as there is: `granted` in the decision. */
   take(key: string, max: number, options?: TimeOptions): Reply<M, Decision>;
@@ -66,11 +67,17 @@ export type LimiterOf<P extends Policy, M extends Mode> = P extends SmoothPolicy
     ? Limiter<M> & ConcurrencyMethods<M>
     : Limiter<M>;
 
+/** After these there may be more room than those who wait were told. */
+const frees: readonly Operation[] = ['reset', 'reward', 'settle'];
+
 export function limiter<P extends Policy, M extends Mode = 'sync'>(
   policy: P,
   options: LimiterOptions<M> = {},
 ): LimiterOf<P, M> {
+  knownFields('limiter options', options, 'store clock maxKeys name maxWaiters');
   const { store: shared, clock, maxKeys, maxWaiters = 10_000 } = options;
+  if (shared && maxKeys !== undefined)
+    throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
   // Two limiters in one store must not share keys by accident; alone in its own store a limiter needs no such name.
   const name = options.name ?? (shared ? `limiter-${Math.random().toString(36).slice(2)}` : 'limiter');
   const store: Store = shared ?? privateStore(name, clock, maxKeys);
@@ -84,16 +91,19 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   /** The caller's own time, else that of the limiter's clock; without one the store knows the time. */
   function timeOf(call: TimeOptions | number | undefined): number | undefined {
-    if (typeof call === 'object' && call.atMs !== undefined) return checkTime(call.atMs);
+    if (typeof call === 'object' && call?.atMs !== undefined) return checkTime(call.atMs);
     return clock && shared ? clock.now() : undefined;
   }
 
   function apply(operation: Operation, key: string, call: CallOptions = 1, extra?: Partial<Check>): Answer<Decision> {
     mustSupport(algorithm, operation);
     if (typeof key !== 'string') throw invalid('key', 'a string', key);
-    const { cost = 1 } = typeof call === 'object' ? call : { cost: call };
+    const { cost = 1 } = typeof call === 'object' && call !== null ? call : { cost: call };
     const check: Check = { name, key, policy: current, cost, operation, sinceMs, changedMs, ...extra };
-    return andThen(store.apply([check], timeOf(call)), ([decision]) => decision as Decision);
+    return andThen(store.apply([check], timeOf(call)), ([decision]) => {
+      if (frees.includes(operation)) line.nudge(key);
+      return decision as Decision;
+    });
   }
 
   const { reserve, refundEnded } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
@@ -102,7 +112,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     return andThen(refundEnded(call), () => apply(operation, key, call, extra));
   }
 
-  const wait = waiting(run, ownClock, maxWaiters);
+  const line = waiting(run, ownClock, maxWaiters);
 
   return {
     name,
@@ -117,11 +127,11 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     reward: (key: string, call?: CallOptions) => run('reward', key, call),
     block: (key: string, duration: Duration, call?: TimeOptions) =>
       run('block', key, call, { durationMs: parseDuration(duration) }),
-    take: (key: string, max: number, call?: TimeOptions) => run('take', key, { ...call, cost: max }),
+    take: (key: string, max: number, call?: TimeOptions) => run('take', key, { ...call, cost: checkCost(max) }),
     reserve,
     async wait(key: string, call?: WaitOptions) {
       mustSupport(algorithm, 'wait');
-      return wait(key, call);
+      return line.wait(key, call);
     },
     update(next: Policy) {
       if (algorithmOf(next).name !== algorithm.name)
@@ -129,6 +139,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       algorithm = algorithmOf(next);
       current = next;
       changedMs = ownClock.now();
+      line.nudge();
     },
     ...algorithm.methods?.(run),
   } as unknown as LimiterOf<P, M>;

@@ -26,8 +26,11 @@ const maxOverrides = 100_000;
 
 /** The policy with the override's fields in place of its own. A burst that was the limit stays the limit. */
 function overridden(policy: Policy, { expiresIn: _, ...fields }: Override): Policy {
-  const { burst, ...rest } = policy;
-  return parsePolicy({ ...rest, ...(burst !== undefined && burst !== policy.limit && { burst }), ...fields });
+  const { burst, initial, ...rest } = policy as Policy & { readonly initial?: number };
+  const data = { ...rest, ...(burst !== undefined && burst !== policy.limit && { burst }), ...fields };
+  // A bucket cannot start with more than fits.
+  const starts = initial !== undefined && { initial: Math.min(initial, data.burst ?? data.limit) };
+  return parsePolicy({ ...data, ...starts });
 }
 
 /** The overrides of one rule. */
@@ -45,8 +48,10 @@ export function overridesOf(rule: string, clock: Clock) {
 
   return {
     /** Tried on the rule's policies first, so that a wrong one is refused here and not at the next request. */
-    set(key: string, override: Override, policies: readonly Policy[]): void {
-      knownFields('override', override, 'limit window burst expiresIn');
+    set(key: string, given: Override, policies: readonly Policy[]): void {
+      knownFields('override', given, 'limit window burst expiresIn');
+      // A copy: what the caller does with its own afterwards is no longer an override.
+      const override = { ...given };
       const { expiresIn, ...fields } = override;
       if (Object.keys(fields).length === 0) throw invalid('override', 'a change of limit, window or burst', override);
       const expiresAtMs =

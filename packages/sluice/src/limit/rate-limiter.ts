@@ -1,4 +1,6 @@
 import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
+import { parseDuration } from '../vocabulary/duration.ts';
+import { aboveZero } from '../vocabulary/policy.ts';
 import { limiter } from './limiter.ts';
 
 /**
@@ -9,7 +11,8 @@ export class RateLimiter {
   readonly #log;
 
   constructor(maxRequests: number, windowMs: number) {
-    this.#log = limiter(slidingLog({ limit: maxRequests, window: windowMs }));
+    const limit = aboveZero('maxRequests', maxRequests);
+    this.#log = limiter(slidingLog({ limit, window: parseDuration(windowMs, 'windowMs') }));
   }
 
   allow(key: string, timestampMs: number): boolean {

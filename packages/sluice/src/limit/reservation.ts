@@ -83,8 +83,10 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
 
       function settle(actual: number, time: TimeOptions): Answer<unknown> {
         const reserved = held;
+        if (actual === reserved) return undefined;
+        const reply = call('settle', key, { ...time, cost: reserved }, { actual, receipt });
         held = actual;
-        return actual === reserved ? undefined : call('settle', key, { ...time, cost: reserved }, { actual, receipt });
+        return reply;
       }
 
       // On the caller's own time the moment of the reservation is the latest known.
@@ -92,11 +94,12 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
         checkCost(actual);
         return andThen(refundEnded(time), () => {
           if (settled) return false;
+          const inTime = now(time) < endsMs;
+          // Too late, nothing goes back; but what was used beyond what is held is still owed. If that throws, nothing is settled.
+          const reply = settle(inTime ? actual : Math.max(held, actual), time);
           settled = true;
           forget(expiresMs, pending);
-          const inTime = now(time) < endsMs;
-          // Too late, nothing goes back; but what was used beyond what is held is still owed.
-          return andThen(settle(inTime ? actual : Math.max(held, actual), time), () => inTime);
+          return andThen(reply, () => inTime);
         });
       }
 

@@ -229,7 +229,20 @@ describe('rules', () => {
     [[{ name: 'a' }], 'Rule "a": policy must be given, unless there are tiers, got undefined.'],
     [[{ name: 'a', policy: { algorithm: 'gcra' } }], 'Rule "a": policy must be built by a factory'],
     [[{ name: 'a', policy: perMinute(1), tiers: { x: {} } }], 'Rule "a": policy must be built by a factory'],
-    [[{ name: 'a', policy: perMinute(1), polcy: 1 }], 'rule has no field "polcy". It takes name, policy, key,'],
+    [
+      [{ name: 'a', policy: perMinute(1), polcy: 1 }],
+      'Rule "a": a rule has no field "polcy". It takes name, policy, key,',
+    ],
+    [[{ name: 'a', algorithm: 'gcra', limit: 1, window: '1m' }], 'For plain data use rules(parseRules(data)).'],
+    [
+      [{ name: 'a', policy: perMinute(1), tiers: [perMinute(1)] }],
+      'Rule "a": tiers must be an object of policies by tier',
+    ],
+    [
+      [{ name: 'a', policy: perMinute(1), match: ['/upload'] }],
+      'Rule "a": match must be an object of fields, or a function',
+    ],
+    [[null], 'a rule must be an object, got null.'],
     [[{ name: 'a', policy: perMinute(1), shadow: 'yes' }], 'Rule "a": shadow must be one of true, false, got "yes".'],
     [
       [{ name: 'a', policy: perMinute(1), onStoreFailure: 'panic' }],
@@ -306,6 +319,28 @@ describe('overrides', () => {
     });
   });
 
+  it('know an address however it is written, and any key as text', () => {
+    const limits = rules([
+      { name: 'per-ip', key: 'ip', policy: perMinute(1) },
+      { name: 'per-id', key: 'id', policy: perMinute(1) },
+    ]);
+    limits.override('per-ip', '2001:db8::1', { limit: 3 });
+    limits.override('per-id', 42 as never, { limit: 3 });
+    const { decisions } = limits.check({ ip: '2001:db8::2', id: 42 });
+    expect(decisions.map(({ limit }) => limit)).toEqual([3, 3]);
+    limits.reset('per-ip', '2001:DB8:0::1');
+    expect(limits.peek({ ip: '2001:db8::2' }, { cost: 0 }).tightest?.remaining).toBe(3);
+    expect(limits.removeOverride('per-ip', '2001:db8::3')).toBe(true);
+  });
+
+  it('are copies, and cut what a bucket starts with to what fits', () => {
+    const limits = rules([{ name: 'r', key: 'user', policy: tokenBucket({ limit: 5, window: '1m', initial: 5 }) }]);
+    const override = { limit: 2 };
+    limits.override('r', 'a', override);
+    override.limit = Number.NaN;
+    expect(limits.check({ user: 'a' }).tightest).toMatchObject({ limit: 2, remaining: 1 });
+  });
+
   it('change policies that have no burst', () => {
     const limits = rules([{ name: 'per-user', key: 'user', policy: perMinute(1) }]);
     limits.override('per-user', 'a', { limit: 3 });
@@ -324,6 +359,26 @@ describe('overrides', () => {
     expect(() => limits.override('per-user', 'a', override as never)).toThrow(message);
     expect(limits.overrides()).toEqual([]);
     expect(() => limits.override('no-such', 'a', { limit: 1 })).toThrow('rule must be one of per-user');
+  });
+});
+
+describe('peeking', () => {
+  it('under another tier changes nothing', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const limits = rules(
+      [
+        {
+          name: 'r',
+          key: 'user',
+          tiers: { free: slidingLog({ limit: 2, window: '1s' }), paid: slidingLog({ limit: 100, window: '1m' }) },
+        },
+      ],
+      { clock },
+    );
+    limits.check({ user: 'a', tier: 'paid' }, { cost: 2 });
+    clock.advance(5000);
+    limits.peek({ user: 'a', tier: 'free' });
+    expect(limits.check({ user: 'a', tier: 'paid' }).tightest).toMatchObject({ allowed: true, remaining: 97 });
   });
 });
 

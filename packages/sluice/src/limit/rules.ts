@@ -15,11 +15,18 @@ import { checkCost, knownFields, oneOf, type Policy } from '../vocabulary/policy
 import { type ActiveOverride, type Override, overridesOf } from './overrides.ts';
 import { everyone, type KeyOf, keyReader, type Match, matcher, type Subject } from './subject.ts';
 
-export interface Rule {
+/** A rule has a policy, or tiers, or both. */
+export type Rule = RuleOptions &
+  ({ readonly policy: RulePolicy } | { readonly tiers: Readonly<Record<string, Policy>> });
+
+/** The limit, or a function that gives one for the request. */
+export type RulePolicy = Policy | ((subject: Subject) => Policy);
+
+export interface RuleOptions {
   /** Names the rule in decisions, and its state in the store: rules of one name in one store share their keys. */
   readonly name: string;
-  /** The limit, or a function that gives one for the request. May be left out when there are tiers. */
-  readonly policy?: Policy | ((subject: Subject) => Policy);
+  /** May be left out when there are tiers. */
+  readonly policy?: RulePolicy;
   /** Who is limited. Default `'all'`: everyone shares one budget. */
   readonly key?: KeyOf;
   /** Which requests it applies to. Default: all that have the key. */
@@ -106,7 +113,10 @@ interface ReadRule {
 export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: RulesOptions<M> = {}): Rules<M> {
   if (!Array.isArray(list))
     throw invalid('rules', 'a list of rules', list, 'For plain data use rules(parseRules(data)).');
+  knownFields('rules options', options, 'store clock maxKeys allow deny ipv6Subnet');
   const { store: shared, clock, maxKeys, ipv6Subnet = 56 } = options;
+  if (shared && maxKeys !== undefined)
+    throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
   if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
     throw invalid('ipv6Subnet', 'a whole number from 32 to 128', ipv6Subnet);
   }
@@ -191,31 +201,40 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       return taken.length === 0 ? undefined : andThen(store.apply(taken, timeOf(call.atMs ?? atMs)), () => undefined);
     },
     reset(rule: string, key: string): Answer<Decision> {
-      const [policy] = ruleOf(rule).fixedPolicies;
+      const found = ruleOf(rule);
+      const [policy] = found.fixedPolicies;
       if (policy === undefined) {
         throw new SluiceError(
           'unsupported-operation',
           `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
         );
       }
-      const check: Check = { name: rule, key, policy, cost: 0, operation: 'reset' };
+      const check: Check = { name: rule, key: stateKey(found, key), policy, cost: 0, operation: 'reset' };
       return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
     },
     override(rule: string, key: string, override: Override): void {
-      const { overrides, fixedPolicies } = ruleOf(rule);
-      overrides.set(key, override, fixedPolicies);
+      const found = ruleOf(rule);
+      found.overrides.set(stateKey(found, key), override, found.fixedPolicies);
     },
-    removeOverride: (rule: string, key: string) => ruleOf(rule).overrides.remove(key),
+    removeOverride(rule: string, key: string): boolean {
+      const found = ruleOf(rule);
+      return found.overrides.remove(stateKey(found, key));
+    },
     overrides: () => read.flatMap(({ overrides }) => overrides.list()),
     counts: () => Object.fromEntries(read.map(({ rule, counts }) => [rule.name, { ...counts }])),
   } as unknown as Rules<M>;
 }
 
 function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
-  knownFields('rule', rule, 'name policy key match tiers shadow skip onStoreFailure');
+  if (typeof rule !== 'object' || rule === null) throw invalid('a rule', 'an object', rule);
   const { name, policy, key = everyone, match, tiers = {}, skip } = rule;
   if (typeof name !== 'string' || name === '') throw invalid('name', 'a text that names the rule', name);
   try {
+    if ('algorithm' in rule)
+      throw invalid('policy', 'built by a factory', rule, 'For plain data use rules(parseRules(data)).');
+    knownFields('a rule', rule, 'name policy key match tiers shadow skip onStoreFailure');
+    if (typeof tiers !== 'object' || Array.isArray(tiers))
+      throw invalid('tiers', 'an object of policies by tier', tiers);
     const tierPolicies = Object.values(tiers);
     const fallback = policy ?? tierPolicies[0];
     if (fallback === undefined) throw invalid('policy', 'given, unless there are tiers', policy);
@@ -244,6 +263,11 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
       throw new SluiceError(error.code, `Rule "${name}": ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** A key as the store knows it: an address of a rule by `ip` may be written in any way. */
+function stateKey({ rule, keyOf }: ReadRule, key: string): string {
+  return String((rule.key === 'ip' ? keyOf({ ip: key }) : undefined) ?? key);
 }
 
 function listed(matches: Match | readonly Match[] = []): (subject: Subject) => boolean {

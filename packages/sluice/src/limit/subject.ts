@@ -53,7 +53,8 @@ export function joinKey(parts: readonly string[]): string {
 export function matcher(match: Match | undefined): (subject: Subject) => boolean {
   if (match === undefined) return () => true;
   if (typeof match === 'function') return match;
-  if (typeof match !== 'object' || match === null) throw invalid('match', 'an object of fields, or a function', match);
+  if (typeof match !== 'object' || match === null || Array.isArray(match))
+    throw invalid('match', 'an object of fields, or a function', match);
   const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
     const globs = [patterns].flat().map((pattern) => glob(field, pattern));
     return (subject) => {

@@ -148,6 +148,43 @@ describe('waiting', () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it('asks again at once when there may be more room than it was told', async () => {
+    const clock = new TestClock();
+    const limit = limiter(slidingLog({ limit: 1, window: '1h' }), { clock });
+    const done: string[] = [];
+    for (const name of ['reset', 'reward', 'cancel', 'update']) {
+      const reservation = limit.reserve(name, 1);
+      const waiter = limit.wait(name).then(() => done.push(name));
+      await settle();
+      if (name === 'reset') limit.reset(name);
+      if (name === 'reward') limit.reward(name);
+      if (name === 'cancel') reservation.cancel();
+      if (name === 'update') limit.update(slidingLog({ limit: 5, window: '1h' }));
+      await waiter;
+    }
+    expect(done).toEqual(['reset', 'reward', 'cancel', 'update']);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it('listens once to a signal that many share', async () => {
+    const clock = new TestClock();
+    const limit = limiter(gcra({ limit: 1, window: '1s' }), { clock });
+    const stop = new AbortController();
+    let listeners = 0;
+    const add = stop.signal.addEventListener.bind(stop.signal);
+    stop.signal.addEventListener = ((...listen: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...listen);
+    }) as typeof add;
+    const waiters = Array.from({ length: 50 }, () => limit.wait('key', { signal: stop.signal }));
+    await settle();
+    stop.abort(new Error('all left'));
+    const outcomes = await Promise.allSettled(waiters);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(49);
+    expect(listeners).toBe(1);
+    expect(clock.sleeping).toBe(0);
+  });
+
   it('does not begin for a caller that was aborted before', async () => {
     const { limit, wait, done } = begin();
     await wait('late', { signal: AbortSignal.abort(new Error('gone')) });

@@ -16,19 +16,42 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-export function waiting(call: AnyCall, clock: Clock, maxWaiters: number) {
+export interface Waiting {
+  wait(key: string, options?: WaitOptions): Promise<Decision>;
+  /** Makes whoever is at the head of the key's line (or of every line) ask again: there may be more room than it was told. */
+  nudge(key?: string): void;
+}
+
+export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waiting {
   aboveZero('maxWaiters', maxWaiters);
   /** Per key, the end of its line: resolves when everybody in it has left. */
   const lines = new Map<string, Promise<unknown>>();
+  /** Per key, what wakes the head of its line. */
+  const heads = new Map<string, () => void>();
   let waiters = 0;
 
-  return async function wait(key: string, options: WaitOptions = {}): Promise<Decision> {
-    const { signal, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY } = options;
-    const endMs = clock.now() + zeroOrMore('maxWaitMs', maxWaitMs, Number.POSITIVE_INFINITY);
-    signal?.throwIfAborted();
-    const refused = async (reason: Reason) => ({ ...(await call('peek', key, cost)), allowed: false, reason });
-    if (waiters >= maxWaiters) return refused('too-many-waiters');
+  /** Asks until the call may go, or waiting cannot help. */
+  async function ask(key: string, cost: number, endMs: number, signal: AbortSignal): Promise<Decision> {
+    for (;;) {
+      signal.throwIfAborted();
+      const maxDelayMs = Math.max(0, endMs - clock.now());
+      const decision = await call('reserve', key, cost, { maxDelayMs });
+      const { allowed, retryAfterMs } = decision;
+      if (allowed || retryAfterMs === Number.POSITIVE_INFINITY) return decision;
+      if (retryAfterMs > maxDelayMs) return { ...decision, reason: 'max-wait' };
+      const nudged = new Promise<void>((resolve) => heads.set(key, resolve));
+      await inTime(clock, nudged, retryAfterMs, signal);
+    }
+  }
 
+  /** Takes the call's turn in the line of its key. */
+  async function takeTurn(key: string, cost: number, maxWaitMs: number, signal: AbortSignal): Promise<Decision> {
+    const endMs = clock.now() + maxWaitMs;
+    const refused = async (reason: Reason): Promise<Decision> => {
+      const decision = await call('peek', key, cost);
+      return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs), reason };
+    };
+    if (waiters >= maxWaiters) return refused('too-many-waiters');
     const ahead = lines.get(key);
     let leave = () => {};
     const gone = new Promise<void>((resolve) => {
@@ -38,44 +61,79 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number) {
     const end = Promise.all([ahead, gone]);
     lines.set(key, end);
     waiters += 1;
-    let decision: Decision;
     try {
       if (ahead && !(await inTime(clock, ahead, maxWaitMs, signal))) return await refused('max-wait');
-      for (;;) {
-        signal?.throwIfAborted();
-        const maxDelayMs = Math.max(0, endMs - clock.now());
-        decision = await call('reserve', key, cost, { maxDelayMs });
-        if (decision.allowed || decision.retryAfterMs === Number.POSITIVE_INFINITY) break;
-        if (decision.retryAfterMs > maxDelayMs) return { ...decision, reason: 'max-wait' };
-        await clock.sleep(decision.retryAfterMs, signal);
-      }
+      return await ask(key, cost, endMs, signal);
     } finally {
       waiters -= 1;
       leave();
-      if (lines.get(key) === end) lines.delete(key);
+      if (lines.get(key) === end) {
+        lines.delete(key);
+        heads.delete(key);
+      }
     }
-    // Its turn is taken; the next in line need not wait for its delay to be over.
-    try {
-      await clock.sleep(decision.delayMs, signal);
-    } catch (aborted) {
-      await call('settle', key, cost, { actual: 0, receipt: decision.receipt ?? [] });
-      throw aborted;
-    }
-    return decision;
+  }
+
+  return {
+    async wait(key, { signal, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY } = {}) {
+      zeroOrMore('maxWaitMs', maxWaitMs, Number.POSITIVE_INFINITY);
+      signal?.throwIfAborted();
+      const own = follow(signal);
+      try {
+        const decision = await takeTurn(key, cost, maxWaitMs, own.signal);
+        try {
+          // Its turn is taken; the next in line need not wait for its delay to be over.
+          await clock.sleep(decision.delayMs, own.signal);
+        } catch (aborted) {
+          await call('settle', key, cost, { actual: 0, receipt: decision.receipt });
+          throw aborted;
+        }
+        return decision;
+      } finally {
+        own.stop();
+      }
+    },
+    nudge(key) {
+      for (const [other, wake] of heads) if (key === undefined || key === other) wake();
+    },
   };
 }
 
+// A signal shared by many is listened to once: many listeners look like a leak, and Node warns of it.
+const followers = new WeakMap<AbortSignal, Set<AbortController>>();
+
+/** A signal of one's own that is aborted with another, or when it is stopped. */
+function follow(signal: AbortSignal | undefined): { readonly signal: AbortSignal; stop(): void } {
+  const own = new AbortController();
+  const all = signal && followersOf(signal);
+  all?.add(own);
+  const stop = () => {
+    all?.delete(own);
+    own.abort();
+  };
+  return { signal: own.signal, stop };
+}
+
+function followersOf(signal: AbortSignal): Set<AbortController> {
+  const known = followers.get(signal);
+  if (known) return known;
+  const all = new Set<AbortController>();
+  const abortAll = () => {
+    for (const each of [...all]) each.abort(signal.reason);
+  };
+  signal.addEventListener('abort', abortAll, { once: true });
+  followers.set(signal, all);
+  return all;
+}
+
 /** Whether the promise came before the time was up; rejects when the signal is aborted first. */
-async function inTime(clock: Clock, promise: Promise<unknown>, ms: number, signal?: AbortSignal): Promise<boolean> {
-  const over = new AbortController();
-  const onAbort = () => over.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
+async function inTime(clock: Clock, promise: Promise<unknown>, ms: number, signal: AbortSignal): Promise<boolean> {
+  const over = follow(signal);
   const alarm = clock.sleep(ms, over.signal).then(() => false);
   try {
     return await Promise.race([promise.then(() => true), alarm]);
   } finally {
-    signal?.removeEventListener('abort', onAbort);
-    over.abort();
+    over.stop();
     // Nobody listens to the alarm any more; that it ends in this abort is what is wanted.
     alarm.catch(() => {});
   }

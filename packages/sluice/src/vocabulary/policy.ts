@@ -37,7 +37,7 @@ export function policyOf<P extends Policy>(algorithm: object, data: Omit<P, type
 /** Refuses what is not an object of exactly the known fields: a misspelt option must not be silently ignored. */
 export function knownFields(owner: string, options: object, fields: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw invalid(owner, 'an object', options);
+    throw invalid(`what ${owner} is given`, `an object of ${fields.split(' ').join(', ')}`, options);
   const known = fields.split(' ');
   for (const field of Object.keys(options)) {
     if (!known.includes(field)) {

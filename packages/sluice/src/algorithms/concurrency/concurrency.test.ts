@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
-import { answersTo } from '../run-cases.ts';
+import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { type ConcurrencyOptions, concurrency } from './concurrency.ts';
 

@@ -56,7 +56,7 @@ const ENDS_MS = 1;
 const HELD = 2;
 
 const firstCapacity = 4;
-const numbersPerMs = 1024;
+const numbersPerMs = 64;
 
 /** How many of the oldest leases have ended or were given back. */
 function endedAt(cells: Float64Array, at: number, nowMs: number): number {

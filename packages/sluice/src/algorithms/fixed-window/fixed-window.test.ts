@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
-import { answersTo } from '../run-cases.ts';
+import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { type FixedWindowOptions, fixedWindow } from './fixed-window.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import { parsePolicy } from '../parse-policy.ts';
-import { answersTo } from '../run-cases.ts';
+import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { type GcraOptions, gcra } from './gcra.ts';
 
@@ -135,7 +135,7 @@ const wrong: [options: unknown, message: string][] = [
   [{ limit: 1, window: '1s', burst: 0 }, 'burst must be a number above 0, got 0.'],
   [{ limit: 1, window: '1s', burst: Number.POSITIVE_INFINITY }, 'burst must be a number above 0, got Infinity.'],
   [{ limit: 1, window: '1s', max: 5 }, 'gcra has no field "max". It takes limit, window, burst.'],
-  [[], 'gcra must be an object, got [].'],
+  [[], 'what gcra is given must be an object of limit, window, burst, got [].'],
   [
     { limit: 1, window: '30d', burst: 10_000_000 },
     'limit, window and burst must be exact together, got [1,2592000000,10000000]. Use a smaller burst or rounder numbers.',

@@ -54,11 +54,11 @@ const algorithm: Algorithm<LeakyBucketPolicy, LeakyNumbers> = {
   },
   delay: delayMs,
   // A promised departure does not move when one before it is taken out; only the last in line can step back.
-  refund(cells, at, numbers, cost, nowMs, receipt) {
-    const isLast =
-      receipt && debtAt(Float64Array.from(receipt), 0, numbers, nowMs) === debtAt(cells, at, numbers, nowMs);
+  refund(cells, at, numbers, cost, nowMs, receipt, refundedSince = 0) {
+    const left = receipt ? debtAt(Float64Array.from(receipt), 0, numbers, nowMs) : 0;
+    const isLast = refundedSince === 0 && left === debtAt(cells, at, numbers, nowMs);
     if (!receipt || isLast || numbers.undelayed === Number.POSITIVE_INFINITY) {
-      bucket.refund(cells, at, numbers, cost, nowMs, receipt);
+      bucket.refund(cells, at, numbers, cost, nowMs, receipt, refundedSince);
     }
   },
 };

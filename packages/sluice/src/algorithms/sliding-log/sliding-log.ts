@@ -172,7 +172,12 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
     const leaves = firstEntry(cells, at, inside, (entry) => sum - cells[entry + SUM]! <= room);
     const roomMs = fits ? 0 : timeOf(cells, at, leaves) + numbers.window - nowMs;
     // At least 1: fractions of a millisecond may add up to a wait of nothing, and nothing would mean that it may go.
-    return Math.max(1, Math.ceil(Math.max(gapMs, roomMs)));
+    const waitMs = Math.max(1, Math.ceil(Math.max(gapMs, roomMs)));
+    const thenMs = nowMs + waitMs;
+    const isEarly =
+      (isTooClose && thenMs - newestMs < numbers.minGapMs) ||
+      (!fits && thenMs - timeOf(cells, at, leaves) < numbers.window);
+    return isEarly ? waitMs + 1 : waitMs;
   },
 
   charge,

@@ -155,7 +155,8 @@ const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
     for (let slot = newest - numbers.slots - 1; slot <= newest; slot += 1) {
       const endMs = startsAtMs(numbers, slot + 1);
       const cost = cells[counterOf(at, numbers, slot)]!;
-      if (cost > 0) events.push(Math.min(nowMs, endMs), cost);
+      // A clock behind the slot cannot tell when in it; then its end.
+      if (cost > 0) events.push(nowMs < startsAtMs(numbers, slot) ? endMs : Math.min(nowMs, endMs), cost);
     }
     return events;
   },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { RateOptions } from '../../vocabulary/policy.ts';
-import { answersTo } from '../run-cases.ts';
+import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { slidingWindow } from './sliding-window.ts';
 

@@ -100,7 +100,12 @@ const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
 
   history(cells, at, numbers, nowMs) {
     const startMs = cells[at + START_MS]!;
-    return [startMs - 1, cells[at + PREVIOUS]!, Math.min(nowMs, startMs + numbers.window - 1), cells[at + CURRENT]!];
+    return [
+      startMs - 1,
+      cells[at + PREVIOUS]!,
+      Math.max(startMs, Math.min(nowMs, startMs + numbers.window - 1)),
+      cells[at + CURRENT]!,
+    ];
   },
 };
 

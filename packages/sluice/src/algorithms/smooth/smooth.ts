@@ -176,10 +176,10 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
 
   // First off the loan, then into storage. What time has paid since the charge is not given back again. And a promised
   // wait does not become shorter when one before it is taken out: with a receipt, only the last in line can step back.
-  refund(cells, at, numbers, cost, nowMs, receipt) {
+  refund(cells, at, numbers, cost, nowMs, receipt, refundedSince = 0) {
     const debtMs = debtAtMs(cells, at, numbers, nowMs);
     const charged = receipt ? debtAtMs(Float64Array.from(receipt), 0, numbers, nowMs) : debtMs;
-    if (charged !== debtMs) return;
+    if (charged !== debtMs || refundedSince !== 0) return;
     const aheadMs = aheadAtMs(cells, at, nowMs);
     const loanMs = Math.min(aheadMs, cost * numbers.stableMs);
     const restMs = (cost - loanMs / numbers.stableMs) * numbers.idleMs;
@@ -208,6 +208,7 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
 export function smooth(options: SmoothOptions): SmoothPolicy {
   knownFields('smooth', options, 'limit window maxBurst warmup coldFactor maxDelay');
   const { limit, window } = rateOf(options);
+  if (!(window / limit <= 2 ** 50)) throw invalid('window / limit', 'at most 2^50 ms per permit', window / limit);
   const warmup = options.warmup === undefined ? undefined : parseDuration(options.warmup, 'warmup');
   const maxDelay = optionalDuration('maxDelay', options.maxDelay);
   const maxBurst = options.maxBurst === undefined ? undefined : zeroOrMore('maxBurst', options.maxBurst);

@@ -3,7 +3,7 @@ import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import { gcra } from '../gcra/gcra.ts';
-import { answersTo } from '../run-cases.ts';
+import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { type TokenBucketOptions, tokenBucket } from './token-bucket.ts';
 

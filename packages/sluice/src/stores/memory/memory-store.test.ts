@@ -138,6 +138,26 @@ describe('the bound', () => {
     expect(store.stats()).toMatchObject({ keys: 1, evictedLiveKeys: 499 });
   });
 
+  it('costs nobody their state for a batch that does not fit', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 2 });
+    const limit = limiter(loose, { store, name: 'held' });
+    limit.check('a');
+    limit.check('b');
+    const batch = ['x', 'y', 'z'].map((name) => ({ name, key: 'key', policy: loose, cost: 1 }));
+    expect(store.apply(batch).some(({ allowed }) => !allowed)).toBe(true);
+    expect(store.stats()).toMatchObject({ keys: 2, evictedLiveKeys: 0 });
+    expect([limit.allow('a'), limit.allow('b')]).toEqual([false, false]);
+  });
+
+  it('holds a strict key on its own time though another is far ahead', () => {
+    const store = memoryStore({ maxKeys: 1 });
+    const limit = limiter(strict, { store });
+    expect(limit.allow('slow', { atMs: 0 })).toBe(true);
+    expect(limit.allow('fast', { atMs: 5000 })).toBe(true);
+    limit.reset('fast');
+    expect(limit.allow('slow', { atMs: 100 })).toBe(false);
+  });
+
   it('holds for blocks and debts too, which may not be forgotten', () => {
     const clock = new TestClock();
     const limit = limiter(strict, { clock, maxKeys: 1 });
@@ -387,6 +407,32 @@ describe('a changed policy', () => {
     for (let other = 20; other < 40; other += 1) limits.check({ user: `other-${other}` });
     limits.removeOverride('r', 'a');
     expect(limits.check({ user: 'a' }).allowed).toBe(false);
+  });
+
+  it('of which nothing is known is not known under a raised limit either', () => {
+    const store = memoryStore({ clock: new TestClock(1_700_000_000_000) });
+    const apply = (policy: Policy, cost: number, atMs: number) =>
+      store.apply([{ name: 'r', key: 'k', policy, cost }], 1_700_000_000_000 + atMs)[0]!;
+    const short = slidingLog({ limit: 5, window: 10 });
+    expect(apply(short, 5, 0).allowed).toBe(true);
+    expect(apply(short, 5, 11).allowed).toBe(true);
+    expect(apply(slidingLog({ limit: 1, window: 100 }), 1, 12).allowed).toBe(false);
+    expect(apply(slidingLog({ limit: 10, window: 100 }), 5, 13).allowed).toBe(false);
+  });
+
+  it.each([
+    [slidingSlots({ limit: 3, window: 100, slots: 10 }), slidingSlots({ limit: 4, window: 100, slots: 10 })],
+    [fixedWindow({ limit: 3, window: 100 }), fixedWindow({ limit: 4, window: 100 })],
+    [slidingWindow({ limit: 3, window: 100 }), slidingWindow({ limit: 4, window: 100 })],
+  ])('on a clock that stepped back leaves history where it was: %j', (from, to) => {
+    const clock = new TestClock(10_000);
+    const limit = limiter(from as Policy, { clock });
+    expect(limit.allow('key', 3)).toBe(true);
+    limit.update(to as Policy);
+    clock.set(9950);
+    expect(limit.allow('key')).toBe(true);
+    clock.set(10_061);
+    expect(limit.allow('key', 4)).toBe(false);
   });
 
   it('from a loose to a strict algorithm starts with everything spent', () => {

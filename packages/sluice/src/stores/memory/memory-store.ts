@@ -40,7 +40,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       let earlier = 0;
       for (let before = 0; before < i; before += 1) {
         const other = checks[before]!;
-        if (other.key === key && other.name === name && refusable(other.operation)) earlier += other.cost;
+        const isReal = check.shadow || !other.shadow;
+        if (other.key === key && other.name === name && isReal && refusable(other.operation)) earlier += other.cost;
       }
       return namespace(name).ask(check, earlier, moment);
     });

@@ -8,11 +8,12 @@ import { mustSupport } from '../../algorithms/algorithm.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
-import type { Check } from '../store.ts';
-import { carryOver } from './carry-over.ts';
+import type { Check, Operation } from '../store.ts';
+import { carryOver, everything } from './carry-over.ts';
+import { ledger } from './ledger.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
-import { chargeRow, coveredMs, forgettableInMs, freshRow, type Table, tableOf } from './table.ts';
+import { chargeRow, coveredMs, forgettableInMs, freshRow, type Past, type Table, tableOf } from './table.ts';
 
 /** A check with what would be said to it alone. */
 export interface Question {
@@ -31,24 +32,31 @@ export interface Namespace {
   readonly tables: Map<string, Table>;
   /** Until when a key is refused, whatever its state. */
   readonly blocked: Map<string, number>;
-  add(table: Table): Table;
+  readonly past: Past;
   /** What would be said to a check, after `earlier` of the same key in the same batch. */
   ask(check: Check, earlier: number, moment: Moment): Question;
   /** Carries a check out; one whose batch was refused is only answered. */
   answer(question: Question, go: boolean, moment: Moment): Decision;
+  /** Takes over rows from a snapshot. */
+  restore(policy: Policy, sinceMs: number, rows: ReadonlyMap<string, Float64Array>): void;
 }
 
 const never = Number.POSITIVE_INFINITY;
 
-// As many resets as are remembered for the sake of open reservations.
-const maxResets = 10_000;
-
 // As many tables as a name may have before those without keys are dropped.
 const fewTables = 64;
 
-/** The operations that can be refused, and of those the ones that take something. */
-export const refusable = (operation = 'check') => takers.includes(operation) || operation === 'peek';
-const takers = ['check', 'reserve', 'acquire', 'take'];
+const takers: readonly (Operation | undefined)[] = [undefined, 'check', 'reserve', 'acquire', 'take'];
+
+/** Whether an operation takes something if it may. */
+function takes(operation: Operation | undefined): boolean {
+  return takers.includes(operation);
+}
+
+/** Whether an operation can be refused. */
+export function refusable(operation: Operation | undefined): boolean {
+  return takes(operation) || operation === 'peek';
+}
 
 // Each policy is turned into text once.
 const policyTexts = new WeakMap<Policy, string>();
@@ -65,90 +73,35 @@ export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, rea
 export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
-
-  // Which resets there were, by number. A receipt carries the number of its time: one from before its key's latest reset
-  // is void, for what is there now is somebody else's.
-  const resets = new Map<string, number>();
-  let latestReset = 0;
-  let voidBefore = 0;
-
-  function noteReset(key: string): void {
-    latestReset += 1;
-    resets.delete(key);
-    resets.set(key, latestReset);
-    if (resets.size <= maxResets) return;
-    // The oldest is forgotten, and with it the word of every receipt from before it.
-    const [oldest, number] = resets.entries().next().value as [string, number];
-    resets.delete(oldest);
-    voidBefore = number;
-  }
-
-  function receiptOf({ algorithm, numbers }: Table, row: Float64Array): Receipt {
-    return [latestReset, ...algorithm.receipt(row, 0, numbers)];
-  }
-
-  /** The algorithm's part of a receipt, unless it is void. */
-  function validReceipt({ key, receipt }: Check): Receipt | undefined {
-    const [number = -1, ...rest] = receipt ?? [];
-    return number >= Math.max(voidBefore, resets.get(key) ?? 0) ? rest : undefined;
-  }
-
-  // What the tables that are gone could have told: how far back at least, and until when they forgot.
-  let lostCoveredMs = never;
-  let lostUpToMs = -never;
-
-  function add(table: Table): Table {
-    if (tables.size >= fewTables) dropEmpty();
-    tables.set(textOf(table.policy), table);
-    room.tables = [...room.tables, table];
-    // A key may come back under the longest of the windows, so none is forgotten before that has passed.
-    const longestMs = Math.max(...Array.from(tables.values(), coveredMs));
-    for (const other of tables.values()) {
-      if (other.algorithm.strict) other.lingerMs = Math.max(other.lingerMs, longestMs - coveredMs(other));
-    }
-    return table;
-  }
-
-  /** Limits taken from requests make a table for each limit; those without keys need not stay. */
-  function dropEmpty(): void {
-    for (const [text, table] of tables) {
-      if (table.rows.size > 0) continue;
-      tables.delete(text);
-      lostCoveredMs = Math.min(lostCoveredMs, coveredMs(table));
-      lostUpToMs = Math.max(lostUpToMs, table.forgotUpToMs);
-    }
-    room.tables = room.tables.filter((table) => table.name !== name || table.rows.size > 0);
-  }
+  const past: Past = { unknownBeforeMs: -never };
+  const receipts = ledger(room.maxKeys);
 
   function tableFor(policy: Policy, sinceMs: number): Table {
     const known = tables.get(textOf(policy));
     if (known) return known;
-    const table = tableOf(name, policy, stalenessMs, sinceMs);
-    const windowMs = coveredMs(table);
-    // What was forgotten under an older policy that told less may still count under this one.
-    if (lostCoveredMs < windowMs) table.knownSinceMs = lostUpToMs - lostCoveredMs;
-    for (const older of tables.values()) {
-      const olderMs = coveredMs(older);
-      if (olderMs < windowMs) table.knownSinceMs = Math.max(table.knownSinceMs, older.forgotUpToMs - olderMs);
-    }
-    return add(table);
+    if (tables.size >= fewTables) dropEmpty();
+    const table = tableOf(name, policy, stalenessMs, sinceMs, past);
+    tables.set(textOf(policy), table);
+    room.tables = [...room.tables, table];
+    // A key may come back under the longest of the windows, so none is forgotten before that has passed.
+    const longestMs = Math.max(...Array.from(tables.values(), coveredMs));
+    for (const other of tables.values()) other.lingerMs = Math.max(other.lingerMs, longestMs - coveredMs(other));
+    return table;
   }
 
-  /** The key's row under this policy, if it has one. State under another policy of the same name moves over first. */
+  /** Limits that come with requests make a table each; those without keys need not stay. */
+  function dropEmpty(): void {
+    for (const [text, table] of tables) if (table.rows.size === 0) tables.delete(text);
+    room.tables = room.tables.filter((table) => table.name !== name || table.rows.size > 0);
+  }
+
+  /** The key's row under this policy, if it has one. State under another policy of the name is carried over, not moved. */
   function find(table: Table, { key, changedMs }: Check, nowMs: number): Float64Array | undefined {
-    const row = table.rows.get(key);
-    if (row) {
+    for (const from of tables.size === 1 ? [table] : [table, ...tables.values()]) {
+      const row = from.rows.get(key);
       // One that has lingered long enough is forgotten even where nobody has come to sweep it away.
-      if (table.lingerMs === 0 || forgettableInMs(table, row, nowMs) > 0) return row;
-    } else if (tables.size > 1) {
-      for (const other of tables.values()) {
-        const old = other.rows.get(key);
-        if (!old) continue;
-        const moved = carryOver(other, old, table, Math.min(changedMs ?? nowMs, nowMs), nowMs);
-        room.forget(other, key);
-        room.keep(table, key, moved);
-        return moved;
-      }
+      if (!row || (from.lingerMs > 0 && forgettableInMs(from, row, nowMs) <= 0)) continue;
+      return from === table ? row : carryOver(from, row, table, Math.min(changedMs ?? nowMs, nowMs), nowMs);
     }
     return undefined;
   }
@@ -156,10 +109,22 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   /** The row of a key that has none. Where its past is not known, it starts with everything spent. */
   function newcomer(table: Table, { nowMs, isClock }: Moment): Float64Array {
     const row = freshRow(table, nowMs);
-    const { knownSinceMs, numbers } = table;
-    if (knownSinceMs + coveredMs(table) > nowMs) return chargeRow(table, row, numbers.limit, knownSinceMs);
+    const { unknownBeforeMs } = past;
+    if (unknownBeforeMs + coveredMs(table) > nowMs)
+      return chargeRow(table, row, everything, Math.min(unknownBeforeMs, nowMs));
     // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
-    return isClock && nowMs < room.forgotUpToMs ? chargeRow(table, row, numbers.limit, nowMs) : row;
+    return isClock && nowMs < room.forgotUpToMs ? chargeRow(table, row, table.numbers.limit, nowMs) : row;
+  }
+
+  /** Keeps a row, and no other of the same key: receipts for what it was under another policy are void. */
+  function keep(table: Table, key: string, row: Float64Array): void {
+    for (const other of tables.size === 1 ? [] : tables.values()) {
+      if (other === table || !other.rows.has(key)) continue;
+      room.forget(other, key);
+      // Leases are the same under every policy.
+      if (!table.algorithm.release) receipts.revoke(key);
+    }
+    room.keep(table, key, row);
   }
 
   function blockedFor(key: string, nowMs: number): number {
@@ -190,23 +155,17 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     return decision;
   }
 
-  function waitOf(
-    { algorithm, numbers }: Table,
-    row: Float64Array,
-    cost: number,
-    nowMs: number,
-    maxDelayMs = never,
-  ): number {
+  function waitOf({ algorithm, numbers }: Table, row: Float64Array, cost: number, nowMs: number, maxDelayMs = never) {
     // A cost of 0 asks for nothing, and always passes.
     return cost === 0 ? 0 : algorithm.wait(row, 0, numbers, cost, nowMs, maxDelayMs);
   }
 
   function ask(check: Check, earlier: number, moment: Moment): Question {
     const { nowMs } = moment;
-    const { key, operation = 'check', policy, sinceMs = nowMs, maxDelayMs } = check;
+    const { key, operation, policy, sinceMs = nowMs, maxDelayMs } = check;
     const table = tableFor(policy, sinceMs);
     let cost = checkCost(check.cost);
-    mustSupport(table.algorithm, operation);
+    mustSupport(table.algorithm, operation ?? 'check');
     if (!refusable(operation)) return { check, table, cost, waitMs: 0, blockedMs: 0, isNewcomer: false };
     const blockedMs = blockedFor(key, nowMs);
     const found = find(table, check, nowMs);
@@ -217,82 +176,127 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
       if (cost > available) cost = Math.max(Math.min(1, cost), Math.floor(available));
     }
     const waitMs = Math.max(blockedMs, waitOf(table, row, cost && cost + earlier, nowMs, maxDelayMs));
-    const isNewcomer = !found && waitMs === 0 && cost > 0 && takers.includes(operation);
+    const isNewcomer = !found && waitMs === 0 && cost > 0 && takes(operation);
     return { check, table, cost, waitMs, blockedMs, isNewcomer };
   }
 
   function answer(question: Question, go: boolean, moment: Moment): Decision {
-    const { check, table, cost, waitMs, blockedMs } = question;
+    const { check, table, cost, waitMs } = question;
     const { nowMs } = moment;
-    const { key, operation = 'check' } = check;
-    const { algorithm, numbers } = table;
+    const { operation } = check;
     const found = find(table, check, nowMs);
     const row = found ?? newcomer(table, moment);
-    if (!refusable(operation)) return go ? perform(question, row, moment) : decide(question, row, 0, nowMs);
-    const delayMs = waitMs > 0 || cost === 0 ? 0 : (algorithm.delay?.(row, 0, numbers, cost, nowMs) ?? 0);
-    let now = row;
-    let asked = question;
-    let receipt: Receipt | undefined;
-    if (waitMs > blockedMs && numbers.countRejected && operation !== 'peek') {
-      now = algorithm.reject!(row, numbers, cost, nowMs);
-      if (found || room.make(1, algorithm.strict, moment)) room.keep(table, key, now);
-      asked = { ...question, waitMs: waitOf(table, now, cost, nowMs) };
-    } else if (waitMs > 0 && operation !== 'peek' && !found && algorithm.asNewInMs(row, 0, numbers, nowMs) > 0) {
-      // A key that starts with less than it will have must be remembered from its first call on, or it will always start.
-      if (room.make(1, false, moment)) room.keep(table, key, row);
-    } else if (go && waitMs === 0 && cost > 0) {
-      now = chargeRow(table, operation === 'peek' ? row.slice() : row, cost, nowMs);
-      if (operation === 'reserve' || operation === 'acquire') receipt = receiptOf(table, now);
-      if (operation !== 'peek') room.keep(table, key, now);
+    if (!refusable(operation)) return go ? perform(question, found, moment) : decide(question, row, 0, nowMs);
+    if (waitMs > 0) return refuse(question, found, row, moment);
+    const { algorithm, numbers } = table;
+    const delayMs = cost === 0 ? 0 : (algorithm.delay?.(row, 0, numbers, cost, nowMs) ?? 0);
+    if (!go || cost === 0) return withGrant(check, 0, decide(question, row, delayMs, nowMs));
+    const charged = chargeRow(table, operation === 'peek' ? row.slice() : row, cost, nowMs);
+    if (operation !== 'peek') keep(table, check.key, charged);
+    const decision = decide(question, charged, delayMs, nowMs);
+    if (operation === 'reserve' || operation === 'acquire')
+      return { ...decision, receipt: receiptOf(question, charged) };
+    return withGrant(check, cost, decision);
+  }
+
+  /** A refusal writes nothing, unless the policy counts it, or the key would otherwise start (or be carried over) anew. */
+  function refuse(question: Question, found: Float64Array | undefined, row: Float64Array, moment: Moment): Decision {
+    const { check, table, cost, waitMs, blockedMs } = question;
+    const { algorithm, numbers } = table;
+    const { nowMs } = moment;
+    const isCounted = numbers.countRejected && waitMs > blockedMs;
+    const isBehind = !table.rows.has(check.key) && algorithm.asNewInMs(row, 0, numbers, nowMs) > 0;
+    if (check.operation === 'peek' || !(isCounted || isBehind) || !(found || room.make(1, algorithm.strict, moment))) {
+      return withGrant(check, 0, decide(question, row, 0, nowMs));
     }
-    const decision = decide(asked, now, delayMs, nowMs);
-    if (operation === 'take') return { ...decision, granted: go && waitMs === 0 ? cost : 0 };
-    return receipt === undefined ? decision : { ...decision, receipt };
+    const kept = isCounted ? algorithm.reject!(row, numbers, cost, nowMs) : row;
+    keep(table, check.key, kept);
+    const waitNowMs = Math.max(blockedMs, waitOf(table, kept, cost, nowMs));
+    return withGrant(check, 0, decide({ ...question, waitMs: waitNowMs }, kept, 0, nowMs));
+  }
+
+  function withGrant({ operation }: Check, granted: number, decision: Decision): Decision {
+    return operation === 'take' ? { ...decision, granted } : decision;
+  }
+
+  function receiptOf({ check, table }: Question, row: Float64Array): Receipt {
+    return receipts.issue(check.key, table.algorithm.receipt(row, 0, table.numbers));
   }
 
   /** The operations that are never refused. */
-  function perform(question: Question, row: Float64Array, moment: Moment): Decision {
+  function perform(question: Question, found: Float64Array | undefined, moment: Moment): Decision {
     const { check, table, cost } = question;
+    const { key, operation, actual = 0 } = check;
     const { nowMs } = moment;
-    const { key, operation, actual = 0, durationMs = 0 } = check;
-    const receipt = validReceipt(check);
-    const { algorithm, numbers } = table;
-    const isHeld = table.rows.has(key);
-    const more = operation === 'penalize' ? cost : operation === 'settle' ? checkCost(actual) - cost : 0;
-    let now = row;
-    if (more > 0) {
-      if (!isHeld && !room.make(1, algorithm.strict, moment)) throw noRoom(key);
-      now = chargeRow(table, row, more, nowMs);
-      room.keep(table, key, now);
-    } else if (operation === 'block') {
-      if (blocked.size >= room.maxKeys) unblock(nowMs);
-      if (blocked.size >= room.maxKeys) throw noRoom(key);
-      blocked.set(key, nowMs + durationMs);
-    } else if (operation === 'reset') {
-      blocked.delete(key);
-      noteReset(key);
-      now = freshRow(table, nowMs);
-      if (isHeld && algorithm.clear) algorithm.clear(row);
-      else room.forget(table, key);
-    } else if (operation === 'renew' && isHeld) {
-      now = algorithm.extend!(row, numbers, nowMs);
-      room.keep(table, key, now);
-      const isLive = algorithm.renew!(now, 0, numbers, receipt ?? [], nowMs);
-      return {
-        ...decide(question, now, 0, nowMs),
-        allowed: isLive,
-        ...(isLive && { receipt: receiptOf(table, now) }),
-      };
-    } else if (operation === 'release') {
-      return {
-        ...decide(question, row, 0, nowMs),
-        allowed: isHeld && algorithm.release!(row, 0, receipt ?? [], nowMs),
-      };
-    } else if (isHeld && (receipt || operation === 'reward')) {
-      algorithm.refund?.(row, 0, numbers, operation === 'settle' ? -more : cost, nowMs, receipt);
+    switch (operation) {
+      case 'penalize':
+        return takeMore(question, found, cost, moment);
+      case 'settle': {
+        const more = checkCost(actual) - cost;
+        return more > 0 ? takeMore(question, found, more, moment) : giveBack(question, found, -more, moment);
+      }
+      case 'release':
+      case 'renew':
+        return endLease(question, found, moment);
+      case 'block':
+        if (blocked.size >= room.maxKeys) unblock(nowMs);
+        if (blocked.size >= room.maxKeys) throw noRoom(key);
+        blocked.set(key, nowMs + (check.durationMs ?? 0));
+        break;
+      case 'reset':
+        blocked.delete(key);
+        receipts.revoke(key);
+        if (found && table.algorithm.clear) {
+          table.algorithm.clear(found);
+          keep(table, key, found);
+        } else {
+          for (const other of tables.values()) room.forget(other, key);
+        }
+        return decide(question, freshRow(table, nowMs), 0, nowMs);
+      default:
+        return giveBack(question, found, cost, moment);
     }
-    const decision = decide({ ...question, blockedMs: blockedFor(key, nowMs) }, now, 0, nowMs);
-    return operation === 'renew' ? { ...decision, allowed: false } : decision;
+    return done(question, found ?? newcomer(table, moment), nowMs);
+  }
+
+  function done(question: Question, row: Float64Array, nowMs: number): Decision {
+    return decide({ ...question, blockedMs: blockedFor(question.check.key, nowMs) }, row, 0, nowMs);
+  }
+
+  function takeMore(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
+    const { check, table } = question;
+    if (!found && !room.make(1, table.algorithm.strict, moment)) throw noRoom(check.key);
+    const charged = chargeRow(table, found ?? newcomer(table, moment), cost, moment.nowMs);
+    keep(table, check.key, charged);
+    return done(question, charged, moment.nowMs);
+  }
+
+  function giveBack(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
+    const { check, table } = question;
+    const { nowMs } = moment;
+    const [receipt, refundedSince] = receipts.redeem(check.key, check.receipt) ?? [];
+    if (found && (receipt || check.operation === 'reward')) {
+      table.algorithm.refund?.(found, 0, table.numbers, cost, nowMs, receipt, refundedSince);
+      receipts.refunded(check.key, cost);
+      keep(table, check.key, found);
+    }
+    return done(question, found ?? newcomer(table, moment), nowMs);
+  }
+
+  function endLease(question: Question, found: Float64Array | undefined, moment: Moment): Decision {
+    const { check, table } = question;
+    const { algorithm, numbers } = table;
+    const { nowMs } = moment;
+    const [receipt] = receipts.redeem(check.key, check.receipt) ?? [];
+    if (!found || !receipt) return { ...done(question, found ?? newcomer(table, moment), nowMs), allowed: false };
+    const isRenewal = check.operation === 'renew';
+    const row = isRenewal ? algorithm.extend!(found, numbers, nowMs) : found;
+    const isLive = isRenewal
+      ? algorithm.renew!(row, 0, numbers, receipt, nowMs)
+      : algorithm.release!(row, 0, receipt, nowMs);
+    keep(table, check.key, row);
+    const decision = { ...done(question, row, nowMs), allowed: isLive };
+    return isRenewal && isLive ? { ...decision, receipt: receiptOf(question, row) } : decision;
   }
 
   /** Forgets the blocks that are over. */
@@ -300,7 +304,17 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     for (const [key, untilMs] of blocked) if (untilMs <= nowMs) blocked.delete(key);
   }
 
-  return { tables, blocked, add, ask, answer };
+  return {
+    tables,
+    blocked,
+    past,
+    ask,
+    answer,
+    restore(policy, sinceMs, rows) {
+      const table = tableFor(policy, sinceMs);
+      for (const [key, row] of rows) table.rows.set(key, row);
+    },
+  };
 }
 
 function noRoom(key: string): SluiceError {

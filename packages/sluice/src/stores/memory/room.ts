@@ -5,9 +5,10 @@
  * of living keys, a strict policy refuses the newcomer rather than forget a limited key; the others forget the one that is
  * closest to being as good as new, among those looked at.
  */
+import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero } from '../../vocabulary/policy.ts';
 import type { Moment } from './moment.ts';
-import { forgettableInMs, type Table } from './table.ts';
+import { coveredMs, forgettableInMs, type Table } from './table.ts';
 
 export interface Room {
   readonly maxKeys: number;
@@ -35,6 +36,7 @@ const looksPerNewcomer = 2;
 const looksWhenFull = 64;
 
 export function roomFor(maxKeys = 1_000_000): Room {
+  if (!Number.isInteger(maxKeys)) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
   aboveZero('maxKeys', maxKeys);
   const stats: MemoryStoreStats = { keys: 0, evictedLiveKeys: 0, refusedNewcomers: 0 };
   let turn = 0;
@@ -54,10 +56,9 @@ export function roomFor(maxKeys = 1_000_000): Room {
     make(newcomers, strict, { nowMs, isClock }) {
       const most = maxKeys - newcomers;
       const full = stats.keys > most;
-      let closest: [Table, string] | undefined;
-      let closestInMs = Number.POSITIVE_INFINITY;
+      const evictable: { readonly table: Table; readonly key: string; readonly inMs: number }[] = [];
       // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
-      let looks = full ? looksWhenFull : isClock ? looksPerNewcomer : 0;
+      let looks = full ? looksWhenFull + newcomers : isClock ? looksPerNewcomer : 0;
       // An empty table, or the end of one, costs no look: else many tables would hide the keys.
       let ends = room.tables.length + 1;
       while (looks > 0 && ends > 0 && !(full && stats.keys <= most)) {
@@ -72,22 +73,27 @@ export function roomFor(maxKeys = 1_000_000): Room {
         looks -= 1;
         const [key, row] = value;
         const inMs = forgettableInMs(table, row, nowMs);
-        if (inMs <= 0) {
-          room.forget(table, key);
-          table.forgotUpToMs = Math.max(table.forgotUpToMs, nowMs);
-          room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
-        } else if (!table.algorithm.strict && inMs < closestInMs) {
-          closest = [table, key];
-          closestInMs = inMs;
-        }
+        if (inMs <= 0) drop(table, key, nowMs - coveredMs(table) - table.lingerMs, nowMs);
+        else if (!table.algorithm.strict) evictable.push({ table, key, inMs });
       }
-      if (stats.keys > most && closest && !strict) {
-        room.forget(...closest);
-        closest[0].forgotUpToMs = Math.max(closest[0].forgotUpToMs, nowMs);
-        stats.evictedLiveKeys += 1;
+      // All that are needed, or none: a batch that does not fit must not cost others their state.
+      const needed = stats.keys - most;
+      if (needed > 0 && !strict && evictable.length >= needed) {
+        for (const { table, key } of evictable.sort((a, b) => a.inMs - b.inMs).slice(0, needed)) {
+          drop(table, key, nowMs, nowMs);
+          stats.evictedLiveKeys += 1;
+        }
       }
       return stats.keys <= most;
     },
   };
+
+  /** Forgets a key of which it is known that it was not charged after `chargedMs`. */
+  function drop(table: Table, key: string, chargedMs: number, nowMs: number): void {
+    room.forget(table, key);
+    table.past.unknownBeforeMs = Math.max(table.past.unknownBeforeMs, chargedMs);
+    room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
+  }
+
   return room;
 }

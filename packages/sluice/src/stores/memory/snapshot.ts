@@ -8,15 +8,14 @@ import { type Table, tableOf } from './table.ts';
 export interface SnapshotTable {
   readonly policy: { readonly algorithm: string };
   readonly sinceMs: number;
-  /** These two are absent where nothing was forgotten. */
-  readonly knownSinceMs?: number;
-  readonly forgotUpToMs?: number;
   /** Each key with its cells. */
   readonly entries: readonly (readonly [key: string, ...cells: number[]])[];
 }
 
 export interface SnapshotName {
   readonly name: string;
+  /** Absent where nothing was forgotten. */
+  readonly unknownBeforeMs?: number;
   readonly blocked: readonly (readonly [key: string, untilMs: number])[];
   readonly tables: readonly SnapshotTable[];
 }
@@ -37,15 +36,14 @@ export interface Contents {
 export function takeSnapshot({ names }: Contents): Snapshot {
   return {
     version: 1,
-    names: Array.from(names, ([name, { tables, blocked }]) => ({
+    names: Array.from(names, ([name, { tables, blocked, past }]) => ({
       name,
+      // JSON has no -Infinity.
+      ...(Number.isFinite(past.unknownBeforeMs) && { unknownBeforeMs: past.unknownBeforeMs }),
       blocked: [...blocked],
-      tables: Array.from(tables.values(), ({ policy, sinceMs, knownSinceMs, forgotUpToMs, rows }) => ({
+      tables: Array.from(tables.values(), ({ policy, sinceMs, rows }) => ({
         policy: { ...policy },
         sinceMs,
-        // JSON has no -Infinity.
-        ...(Number.isFinite(knownSinceMs) && { knownSinceMs }),
-        ...(Number.isFinite(forgotUpToMs) && { forgotUpToMs }),
         entries: Array.from(rows, ([key, row]) => [key, ...row] as const),
       })),
     })),
@@ -68,10 +66,8 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
       for (const [key, untilMs] of blocked) {
         if (typeof key !== 'string' || !Number.isFinite(untilMs)) throw new Error(`the block of key "${key}" is none`);
       }
-      for (const { policy, sinceMs, knownSinceMs, forgotUpToMs, entries } of saved) {
+      for (const { policy, sinceMs, entries } of saved) {
         const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs);
-        if (knownSinceMs !== undefined) table.knownSinceMs = knownSinceMs;
-        if (forgotUpToMs !== undefined) table.forgotUpToMs = forgotUpToMs;
         for (const [key, ...cells] of entries) {
           if (typeof key !== 'string' || !cells.every(Number.isFinite))
             throw new Error(`the cells of key "${key}" are not numbers`);
@@ -88,9 +84,11 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   if (keys > maxKeys) {
     throw new SluiceError('store-full', `The snapshot holds ${keys} keys, maxKeys is ${maxKeys}. Raise maxKeys.`);
   }
-  for (const table of tables) namespace(table.name).add(table);
-  for (const { name, blocked } of snapshot.names) {
-    for (const [key, untilMs] of blocked) namespace(name).blocked.set(key, untilMs);
+  for (const { name, policy, sinceMs, rows } of tables) namespace(name).restore(policy, sinceMs, rows);
+  for (const { name, blocked, unknownBeforeMs } of snapshot.names) {
+    const space = namespace(name);
+    for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs);
+    if (unknownBeforeMs !== undefined) space.past.unknownBeforeMs = unknownBeforeMs;
   }
   stats.keys = keys;
 }

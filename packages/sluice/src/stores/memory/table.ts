@@ -14,10 +14,14 @@ export interface Table {
   readonly rows: Map<string, Float64Array>;
   /** Goes round the rows, a few at a time, to find those that can be forgotten. It lives through changes of the map. */
   hand: Iterator<[string, Float64Array]>;
-  /** The latest time at which one of its keys was forgotten. */
-  forgotUpToMs: number;
-  /** What happened before this moment is not known, and a strict policy assumes the worst of it. */
-  knownSinceMs: number;
+  /** What is no longer known, for all tables of the name. */
+  readonly past: Past;
+}
+
+/** What a name has forgotten. */
+export interface Past {
+  /** A key without a row may have been charged before this moment. */
+  unknownBeforeMs: number;
 }
 
 export function tableOf(
@@ -25,14 +29,13 @@ export function tableOf(
   policy: Policy,
   stalenessMs: number,
   sinceMs: number,
-  algorithm: Algorithm = algorithmOf(policy),
+  past: Past = { unknownBeforeMs: Number.NEGATIVE_INFINITY },
 ): Table {
   const rows = new Map<string, Float64Array>();
+  const algorithm = algorithmOf(policy);
   const numbers = algorithm.prepare(policy, stalenessMs);
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
-  const hand = rows.entries();
-  const never = Number.NEGATIVE_INFINITY;
-  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand, forgotUpToMs: never, knownSinceMs: never };
+  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand: rows.entries(), past };
 }
 
 /** How far back a table's rows tell everything: only strict algorithms keep a whole window. */

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { ledger } from './ledger.ts';
+
+describe('the ledger', () => {
+  it('redeems what it issued, with what was given back since', () => {
+    const receipts = ledger(10);
+    const first = receipts.issue('key', [1, 2]);
+    receipts.refunded('key', 5);
+    const second = receipts.issue('key', [3]);
+    expect(receipts.redeem('key', first)).toEqual([[1, 2], 5]);
+    expect(receipts.redeem('key', second)).toEqual([[3], 0]);
+    expect(receipts.redeem('other', first)).toBeUndefined();
+    expect(receipts.redeem('key', undefined)).toBeUndefined();
+  });
+
+  it('voids what was issued before a revocation, and only that', () => {
+    const receipts = ledger(10);
+    const before = receipts.issue('key', []);
+    const other = receipts.issue('other', []);
+    receipts.revoke('key');
+    const after = receipts.issue('key', []);
+    expect(receipts.redeem('key', before)).toBeUndefined();
+    expect(receipts.redeem('key', after)).toEqual([[], 0]);
+    expect(receipts.redeem('other', other)).toEqual([[], 0]);
+  });
+
+  it('forgets the oldest keys, and never takes their receipts for later ones', () => {
+    const receipts = ledger(2);
+    const first = receipts.issue('a', []);
+    receipts.issue('b', []);
+    receipts.issue('c', []);
+    expect(receipts.redeem('a', first)).toBeUndefined();
+    const again = receipts.issue('a', []);
+    expect(receipts.redeem('a', first)).toBeUndefined();
+    expect(receipts.redeem('a', again)).toEqual([[], 0]);
+  });
+});

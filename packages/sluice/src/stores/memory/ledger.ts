@@ -1,0 +1,53 @@
+/**
+ * Which receipts still hold. Giving back late is where limiters mint: the key was reset meanwhile, its state was carried
+ * over to another policy, or an earlier refund has moved what this one is about. A receipt therefore carries a number,
+ * and how much its key had been given back by then.
+ *
+ * Only keys with reservations have an entry. The oldest are forgotten, and their receipts with them: what they hold is spent.
+ */
+import type { Receipt } from '../../vocabulary/decision.ts';
+
+export interface Ledger {
+  /** Numbers a receipt. */
+  issue(key: string, receipt: Receipt): Receipt;
+  /** The receipt as it was before it was numbered, and what its key was given back since; undefined when it is void. */
+  redeem(key: string, receipt: Receipt | undefined): [receipt: Receipt, refundedSince: number] | undefined;
+  refunded(key: string, cost: number): void;
+  /** From now on the key's earlier receipts are void. */
+  revoke(key: string): void;
+}
+
+interface Entry {
+  validFrom: number;
+  refunded: number;
+}
+
+export function ledger(maxKeys: number): Ledger {
+  const entries = new Map<string, Entry>();
+  let latest = 0;
+
+  return {
+    issue(key, receipt) {
+      latest += 1;
+      const entry = entries.get(key) ?? { validFrom: latest, refunded: 0 };
+      // The youngest goes last, so that the first is the one to forget.
+      entries.delete(key);
+      entries.set(key, entry);
+      if (entries.size > maxKeys) entries.delete(entries.keys().next().value as string);
+      return [latest, entry.refunded, ...receipt];
+    },
+    redeem(key, receipt) {
+      const [number = 0, refunded = 0, ...rest] = receipt ?? [];
+      const entry = entries.get(key);
+      return entry && number >= entry.validFrom ? [rest, entry.refunded - refunded] : undefined;
+    },
+    refunded(key, cost) {
+      const entry = entries.get(key);
+      if (entry) entry.refunded += cost;
+    },
+    revoke(key) {
+      const entry = entries.get(key);
+      if (entry) entry.validFrom = latest + 1;
+    },
+  };
+}
