@@ -39,6 +39,8 @@ export interface Numbers {
   readonly limit: number;
   /** Whether the store has to tell refused calls to `reject`. */
   readonly countRejected?: boolean;
+  /** How far back, from its latest charge, a key's state tells everything. Only strict algorithms have it. */
+  readonly coveredMs?: number;
 }
 
 export interface Algorithm<P extends Policy = Policy, N extends Numbers = Numbers> {
@@ -52,8 +54,11 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   /** How long a key is kept after it is as good as new; for policies under which a key never seen is worse off. */
   readonly lingerMs?: (numbers: N) => number;
 
-  /** The policy in the algorithm's own numbers. A strict algorithm adds the clock's staleness to its window. */
-  prepare(policy: P, stalenessMs: number): N;
+  /**
+   * The policy in the algorithm's own numbers. A strict algorithm adds the clock's staleness to its window, and covers at
+   * least `retainMs`: its name also has a policy with so long a window.
+   */
+  prepare(policy: P, stalenessMs: number, retainMs: number): N;
   /** How many cells a key starts with. */
   cells(numbers: N): number;
   /** Writes the state of a key never seen. `sinceMs` is when the limiter began. */
@@ -97,18 +102,34 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
 
   /**
    * What was charged and when, oldest first, as `[timeMs, cost, timeMs, cost, ...]`. A changed policy is applied by
-   * charging this to a fresh state. Where the exact time is not known it is the latest possible: that can only refuse more.
+   * charging this to a fresh state. Where the exact time is not known it is the latest possible, but not after `latestMs`:
+   * that can only refuse more.
    */
-  history?(cells: Float64Array, at: number, numbers: N, nowMs: number): number[];
+  history?(cells: Float64Array, at: number, numbers: N, latestMs: number): number[];
   /** Empties the state where forgetting it would lose more than what was used. */
   clear?(cells: Float64Array): void;
-  /** The state under a policy changed at `changedMs`, where history cannot tell it. `to` is fresh and may be returned. */
-  carry?(from: Float64Array, fromNumbers: N, to: Float64Array, toNumbers: N, changedMs: number): Float64Array;
+  /**
+   * The state under a policy of the same algorithm, changed at `changedMs`, where it can tell more than history; undefined
+   * where it cannot. `to` is fresh and may be returned.
+   */
+  carry?(
+    from: Float64Array,
+    fromNumbers: N,
+    to: Float64Array,
+    toNumbers: N,
+    changedMs: number,
+  ): Float64Array | undefined;
   /** Whether numbers from elsewhere can be the cells of a key whose state grows. */
   fits?(cells: readonly number[]): boolean;
   /** Cells with room for one more charge: the same ones, or a larger copy. Only algorithms whose state grows have it. */
   extend?(cells: Float64Array, numbers: N, nowMs: number): Float64Array;
 }
+
+/**
+ * Sums of fractional costs are not exact, and giving a fraction back may leave a grain of it. Less than this over the limit
+ * is the limit; whole costs are never that close to it.
+ */
+export const dust = 1e-9;
 
 /** The algorithm a policy was built with. */
 export function algorithmOf(policy: Policy): Algorithm {

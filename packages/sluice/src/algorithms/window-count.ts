@@ -7,7 +7,7 @@
  * A count above the room is a claim on later windows: callers who may wait are served from those.
  */
 import type { Receipt } from '../vocabulary/decision.ts';
-import type { Numbers } from './algorithm.ts';
+import { dust, type Numbers } from './algorithm.ts';
 
 export interface WindowCountNumbers extends Numbers {
   /** What each window's end takes off the count. */
@@ -47,9 +47,9 @@ function untilRoomMs(
   nowMs: number,
 ): number {
   const { limit, perWindow, window } = numbers;
-  if (usedAt(cells, at, numbers, nowMs) + cost <= limit) return 0;
+  if (usedAt(cells, at, numbers, nowMs) + cost <= limit + dust) return 0;
   if (cost > limit) return Number.POSITIVE_INFINITY;
-  const windows = Math.ceil((cells[at + USED]! + cost - limit) / perWindow);
+  const windows = Math.ceil((cells[at + USED]! + cost - limit - dust) / perWindow);
   // Fractions of a millisecond may add up to a wait of nothing, and nothing would mean that it may go.
   return Math.max(Number.MIN_VALUE, cells[at + START_MS]! + windows * window - nowMs);
 }
@@ -112,9 +112,22 @@ export const windowCount = {
   asNewInMs: (cells: Float64Array, at: number, { window, perWindow }: WindowCountNumbers, nowMs: number): number =>
     cells[at + START_MS]! - nowMs + Math.ceil(cells[at + USED]! / perWindow) * window,
 
-  history: (cells: Float64Array, at: number, { window }: WindowCountNumbers, nowMs: number): number[] => [
-    // A clock behind the window does not move what was used in it out of it.
-    Math.max(cells[at + START_MS]!, Math.min(nowMs, cells[at + START_MS]! + window - 1)),
+  // The count is what it was at the change. A window that begins with the calendar is the one of the change; another goes on.
+  carry(
+    from: Float64Array,
+    old: WindowCountNumbers,
+    to: Float64Array,
+    numbers: WindowCountNumbers,
+    changedMs: number,
+  ): Float64Array {
+    to[USED] = usedAt(from, 0, old, changedMs);
+    to[START_MS] = from[START_MS]! + windowsSince(from, 0, old, changedMs) * old.window;
+    if (numbers.aligned) begin(to, 0, numbers, Math.max(changedMs, to[START_MS]!));
+    return to;
+  },
+
+  history: (cells: Float64Array, at: number, { window }: WindowCountNumbers, latestMs: number): number[] => [
+    Math.min(latestMs, cells[at + START_MS]! + window),
     cells[at + USED]!,
   ],
 };

@@ -164,6 +164,35 @@ describe('limiter', () => {
     expect(() => limiter(three).take('key', undefined as never)).toThrow('cost must be a finite number of 0 or more');
   });
 
+  it('reset makes a key known of which nothing was known', () => {
+    const clock = new TestClock(1_000_000);
+    const limit = limiter(slidingLog({ limit: 10, window: '1s' }), { clock });
+    limit.check('a');
+    clock.advance(5000);
+    for (const key of ['b', 'c', 'd']) limit.check(key);
+    limit.update(slidingLog({ limit: 10, window: '1m' }));
+    expect(limit.allow('stranger')).toBe(false);
+    expect(limit.reset('stranger').remaining).toBe(10);
+    expect(limit.allow('stranger', 10)).toBe(true);
+  });
+
+  it.each([
+    [() => limiter(three, { store: {} as never }), 'store must be a store such as memoryStore(), got {}.'],
+    [() => limiter(three, { clock: {} as never }), 'clock must be an object with now() and sleep(), got {}.'],
+    [() => limiter(three, { name: 5 as never }), 'name must be a string, got 5.'],
+    [() => memoryStore({ maxkeys: 1 } as never), 'memoryStore options has no field "maxkeys".'],
+    [() => memoryStore(null as never), 'what memoryStore options is given must be an object'],
+  ])('refuses what is no store, clock or name', (build, message) => {
+    expect(build).toThrow(message);
+  });
+
+  it('tells a refused acquire of a smooth limiter from one that may go', () => {
+    const pace = limiter(smooth({ limit: 1, window: '1s', maxDelay: '1s' }), { clock: new TestClock() });
+    expect([1, 2, 3].map(() => pace.acquire('key'))).toEqual([0, 1000, Number.POSITIVE_INFINITY]);
+    pace.block('other', '1h');
+    expect(pace.acquire('other')).toBe(Number.POSITIVE_INFINITY);
+  });
+
   it('refuses a clock that tells no time', () => {
     const broken = { now: () => Number.NaN, sleep: () => Promise.resolve() };
     expect(() => limiter(three, { clock: broken }).check('key')).toThrow(
@@ -344,6 +373,19 @@ describe('a reservation', () => {
     expect(limit.reserve('one more', 1).allowed).toBe(true);
     for (const reservation of many) expect(reservation.commit(1)).toBe(true);
     expect(limit.reserve('one more', 1, { onExpire: 'refund' }).allowed).toBe(true);
+  });
+
+  it('of fractions leaves no dust behind when it is cancelled', () => {
+    for (const policy of [
+      slidingLog({ limit: 1, window: '30d' }),
+      slidingSlots({ limit: 1, window: '30d' }),
+      fixedWindow({ limit: 1, window: '30d' }),
+    ]) {
+      const limit = limiter(policy as Policy, { clock: new TestClock() });
+      const reservations = [0.1, 0.2, 0.3].map((cost) => limit.reserve('key', cost));
+      for (const reservation of reservations) reservation.cancel();
+      expect(limit.allow('key')).toBe(true);
+    }
   });
 
   it('refuses options that make no sense', () => {

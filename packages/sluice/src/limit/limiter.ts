@@ -8,7 +8,7 @@ import { algorithmOf, type CallOptions, mustSupport, type TimeOptions } from '..
 import type { ConcurrencyMethods, ConcurrencyPolicy } from '../algorithms/concurrency/concurrency.ts';
 import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts';
 import { privateStore } from '../stores/memory/private-store.ts';
-import { type Check, mustBeFresh, type Operation, type Store } from '../stores/store.ts';
+import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
@@ -78,14 +78,15 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   const { store: shared, clock, maxKeys, maxWaiters = 10_000 } = options;
   if (shared && maxKeys !== undefined)
     throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
+  mustFit(shared, clock);
   // Two limiters in one store must not share keys by accident; alone in its own store a limiter needs no such name.
   const name = options.name ?? (shared ? `limiter-${Math.random().toString(36).slice(2)}` : 'limiter');
+  if (typeof name !== 'string') throw invalid('name', 'a string', name);
   const store: Store = shared ?? privateStore(name, clock, maxKeys);
   const ownClock = clock ?? store.clock;
 
   let algorithm = algorithmOf(policy);
   let current: Policy = policy;
-  mustBeFresh(shared, clock);
   const sinceMs = ownClock.now();
   let changedMs = sinceMs;
 
@@ -99,8 +100,11 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     mustSupport(algorithm, operation);
     if (typeof key !== 'string') throw invalid('key', 'a string', key);
     const { cost = 1 } = typeof call === 'object' && call !== null ? call : { cost: call };
-    const check: Check = { name, key, policy: current, cost, operation, sinceMs, changedMs, ...extra };
-    return andThen(store.apply([check], timeOf(call)), ([decision]) => {
+    const atMs = timeOf(call);
+    const check: Check = { name, key, policy: current, cost, operation, sinceMs, ...extra };
+    // On the caller's own time the clock's word on when the policy changed means nothing.
+    const isOwnTime = typeof call === 'object' && call?.atMs !== undefined;
+    return andThen(store.apply([isOwnTime ? check : { ...check, changedMs }], atMs), ([decision]) => {
       if (frees.includes(operation)) line.nudge(key);
       return decision as Decision;
     });

@@ -63,8 +63,8 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
     return done;
   }
 
-  function reserve(key: string, cost: number, options: ReserveOptions = {}): Answer<Reservation<Mode>> {
-    const { expiresIn = '1m', onExpire, ...taken } = options;
+  function reserve(key: string, cost: number, options?: ReserveOptions): Answer<Reservation<Mode>> {
+    const { expiresIn = '1m', onExpire, ...taken } = options ?? {};
     const expiresMs = parseDuration(expiresIn, 'expiresIn');
     const endsMs = now(taken) + expiresMs;
     const isRefunded = oneOf('onExpire', onExpire, ['spend', 'refund']) === 'refund';

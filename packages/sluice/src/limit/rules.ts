@@ -6,7 +6,7 @@
  */
 import { algorithmOf, type TimeOptions } from '../algorithms/algorithm.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
-import { type Check, mustBeFresh, type Operation, type Store } from '../stores/store.ts';
+import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
@@ -117,12 +117,12 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const { store: shared, clock, maxKeys, ipv6Subnet = 56 } = options;
   if (shared && maxKeys !== undefined)
     throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
+  mustFit(shared, clock);
   if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
     throw invalid('ipv6Subnet', 'a whole number from 32 to 128', ipv6Subnet);
   }
   const store: Store = shared ?? memoryStore({ clock, maxKeys });
   const ownClock = clock ?? store.clock;
-  mustBeFresh(shared, clock);
   const sinceMs = ownClock.now();
   const read = list.map((rule) => readRule(rule, ipv6Subnet, ownClock));
   const names = read.map(({ rule }) => rule.name);
@@ -188,8 +188,8 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const leases = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
 
   return {
-    check: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'check'),
-    peek: (subject: Subject, call: RulesCall = {}) => evaluate(subject, call, 'peek'),
+    check: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'check'),
+    peek: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'peek'),
     release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
       const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
       const taken = checks.flatMap((check, i): Check[] => {
@@ -238,7 +238,8 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
     const tierPolicies = Object.values(tiers);
     const fallback = policy ?? tierPolicies[0];
     if (fallback === undefined) throw invalid('policy', 'given, unless there are tiers', policy);
-    const fixedPolicies = typeof policy === 'object' ? [policy, ...tierPolicies] : tierPolicies;
+    const fixedPolicies =
+      policy === undefined || typeof policy === 'function' ? tierPolicies : [policy, ...tierPolicies];
     for (const one of fixedPolicies) algorithmOf(one);
     oneOf('onStoreFailure', rule.onStoreFailure, ['closed', 'open', 'local']);
     oneOf('shadow', rule.shadow, [true, false]);
@@ -267,6 +268,7 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
 
 /** A key as the store knows it: an address of a rule by `ip` may be written in any way. */
 function stateKey({ rule, keyOf }: ReadRule, key: string): string {
+  if (typeof key !== 'string' && typeof key !== 'number') throw invalid('key', 'a string', key);
   return String((rule.key === 'ip' ? keyOf({ ip: key }) : undefined) ?? key);
 }
 

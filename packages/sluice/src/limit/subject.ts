@@ -38,10 +38,15 @@ export function keyReader(key: KeyOf, ipv6Subnet: number): (subject: Subject) =>
       }
       const value = subject[field];
       if (value === undefined || value === null || value === '') return undefined;
-      parts.push(field === 'ip' ? networkOf(String(value), ipv6Subnet) : String(value));
+      parts.push(field === 'ip' ? networkOf(textOf(value), ipv6Subnet) : textOf(value));
     }
     return parts.length === 1 ? parts[0] : joinKey(parts);
   };
+}
+
+/** Fields come from requests: what has no text of its own must not make a check throw. */
+function textOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** Joins the parts so that no two lists of parts give the same key. */
@@ -59,7 +64,7 @@ export function matcher(match: Match | undefined): (subject: Subject) => boolean
     const globs = [patterns].flat().map((pattern) => glob(field, pattern));
     return (subject) => {
       const value = subject[field];
-      return value !== undefined && value !== null && globs.some((matches) => matches(String(value)));
+      return value !== undefined && value !== null && globs.some((matches) => matches(textOf(value)));
     };
   });
   return (subject) => tests.every((test) => test(subject));

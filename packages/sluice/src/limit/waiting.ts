@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../vocabulary/clock.ts';
 import type { Decision, Reason } from '../vocabulary/decision.ts';
+import { invalid } from '../vocabulary/errors.ts';
 import { aboveZero, zeroOrMore } from '../vocabulary/policy.ts';
 import type { AnyCall } from './call.ts';
 
@@ -51,21 +52,19 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
       const decision = await call('peek', key, cost);
       return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs), reason };
     };
-    if (waiters >= maxWaiters) return refused('too-many-waiters');
+    if (waiters > maxWaiters) return refused('too-many-waiters');
     const ahead = lines.get(key);
     let leave = () => {};
     const gone = new Promise<void>((resolve) => {
       leave = resolve;
     });
     // Whoever gives up in the middle of the line does not let the next past those still ahead.
-    const end = Promise.all([ahead, gone]);
+    const end = ahead ? ahead.then(() => gone) : gone;
     lines.set(key, end);
-    waiters += 1;
     try {
       if (ahead && !(await inTime(clock, ahead, maxWaitMs, signal))) return await refused('max-wait');
       return await ask(key, cost, endMs, signal);
     } finally {
-      waiters -= 1;
       leave();
       if (lines.get(key) === end) {
         lines.delete(key);
@@ -75,10 +74,13 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
   }
 
   return {
-    async wait(key, { signal, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY } = {}) {
+    async wait(key, options) {
+      const { signal, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY } = options ?? {};
       zeroOrMore('maxWaitMs', maxWaitMs, Number.POSITIVE_INFINITY);
+      if (signal && typeof signal.throwIfAborted !== 'function') throw invalid('signal', 'an AbortSignal', signal);
       signal?.throwIfAborted();
       const own = follow(signal);
+      waiters += 1;
       try {
         const decision = await takeTurn(key, cost, maxWaitMs, own.signal);
         try {
@@ -90,6 +92,7 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
         }
         return decision;
       } finally {
+        waiters -= 1;
         own.stop();
       }
     },

@@ -4,7 +4,7 @@
  * layer is a store around a store.
  */
 import type { Mode, Reply } from '../vocabulary/answer.ts';
-import { type Clock, monotonicClock } from '../vocabulary/clock.ts';
+import type { Clock } from '../vocabulary/clock.ts';
 import type { Decision, Receipt, StoreFailureMode } from '../vocabulary/decision.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import type { Policy } from '../vocabulary/policy.ts';
@@ -49,7 +49,7 @@ export interface Check {
   readonly maxDelayMs?: number | undefined;
   /** When the limiter began: a key never seen has been idle since then. Default: now. */
   readonly sinceMs?: number | undefined;
-  /** When the policy came into force; until then an older one of the same name was. Default: now. */
+  /** When the policy came into force; until then an older one of the same name was. Default: with the key's latest charge. */
   readonly changedMs?: number | undefined;
   readonly receipt?: Receipt | undefined;
   readonly actual?: number | undefined;
@@ -66,8 +66,14 @@ export interface Store<M extends Mode = Mode> {
   apply(checks: readonly Check[], atMs?: number): Reply<M, Decision[]>;
 }
 
-/** Refuses a clock coarser than the store knows of: its strict windows would be too short by the difference. */
-export function mustBeFresh(store: Store | undefined, { stalenessMs = 0 }: Clock = monotonicClock): void {
+/** Refuses what is no store or no clock, and a clock coarser than the store knows of: strict windows would be too short. */
+export function mustFit(store: Store | undefined, clock: Clock | undefined): void {
+  if (store !== undefined && typeof store?.apply !== 'function')
+    throw invalid('store', 'a store such as memoryStore()', store);
+  if (clock !== undefined && (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function')) {
+    throw invalid('clock', 'an object with now() and sleep()', clock);
+  }
+  const { stalenessMs = 0 } = clock ?? {};
   if (store && stalenessMs > (store.clock.stalenessMs ?? 0)) {
     throw invalid('clock', "no staler than the store's", stalenessMs, 'Give the clock to the store instead.');
   }

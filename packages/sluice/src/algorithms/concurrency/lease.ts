@@ -17,20 +17,27 @@ export interface Lease<M extends Mode = 'sync'> {
 export function leaseOf(key: string, decision: Decision, taken: TimeOptions, call: Call): Lease<Mode> {
   let { receipt } = decision;
 
-  function end(operation: 'release' | 'renew', options: TimeOptions = taken): Answer<boolean> {
-    if (receipt === undefined) return false;
+  function release(options: TimeOptions = taken): Answer<boolean> {
+    if (!receipt) return false;
     const ticket = receipt;
-    if (operation === 'release') receipt = undefined;
-    return andThen(call(operation, key, options, { receipt: ticket }), (reply) => {
-      receipt = reply.receipt;
-      return reply.allowed;
+    receipt = undefined;
+    return andThen(call('release', key, options, { receipt: ticket }), ({ allowed }) => allowed);
+  }
+
+  function renew(options: TimeOptions = taken): Answer<boolean> {
+    if (!receipt) return false;
+    return andThen(call('renew', key, options, { receipt }), (renewed) => {
+      // Given back while the renewal was under way: the place it got is given back too.
+      const isReleased = receipt === undefined;
+      receipt = renewed.receipt;
+      return isReleased ? andThen(release(options), () => false) : renewed.allowed;
     });
   }
 
   return {
     allowed: decision.allowed,
     decision,
-    release: (options?: TimeOptions) => end('release', options),
-    renew: (options?: TimeOptions) => end('renew', options),
+    release,
+    renew,
   } as Lease<Mode>;
 }

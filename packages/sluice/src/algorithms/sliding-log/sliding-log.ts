@@ -12,7 +12,7 @@
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, oneOf, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
-import type { Algorithm, Numbers } from '../algorithm.ts';
+import { type Algorithm, dust, type Numbers } from '../algorithm.ts';
 import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, isRing, resized, ringCells } from '../ring.ts';
 
 export interface SlidingLogOptions extends RateOptions {
@@ -31,6 +31,7 @@ export interface SlidingLogPolicy extends Policy {
 
 interface LogNumbers extends Numbers {
   readonly window: number;
+  readonly coveredMs: number;
   readonly minGapMs: number;
   /** The most entries a key may hold. */
   readonly entries: number;
@@ -74,22 +75,22 @@ function seenAtMs(cells: Float64Array, at: number, nowMs: number): number {
   return count === 0 ? nowMs : Math.max(nowMs, timeOf(cells, at, count - 1));
 }
 
-/** The oldest entry that still counts. */
-function oldestInside(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: number): number {
+/** The oldest entry younger than so long. */
+function oldestWithin(cells: Float64Array, at: number, ageMs: number, seenMs: number): number {
   const count = cells[at + COUNT]!;
   // Mostly nothing has left, or everything has.
-  if (count === 0 || seenMs - timeOf(cells, at, 0) < numbers.window) return 0;
-  if (seenMs - timeOf(cells, at, count - 1) >= numbers.window) return count;
-  return firstEntry(cells, at, 1, (entry) => seenMs - cells[entry]! < numbers.window);
+  if (count === 0 || seenMs - timeOf(cells, at, 0) < ageMs) return 0;
+  if (seenMs - timeOf(cells, at, count - 1) >= ageMs) return count;
+  return firstEntry(cells, at, 1, (entry) => seenMs - cells[entry]! < ageMs);
 }
 
 function usedAt(cells: Float64Array, at: number, numbers: LogNumbers, nowMs: number): number {
-  const inside = oldestInside(cells, at, numbers, seenAtMs(cells, at, nowMs));
+  const inside = oldestWithin(cells, at, numbers.window, seenAtMs(cells, at, nowMs));
   return sumBefore(cells, at, cells[at + COUNT]!) - sumBefore(cells, at, inside);
 }
 
 function prune(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: number): void {
-  const gone = oldestInside(cells, at, numbers, seenMs);
+  const gone = oldestWithin(cells, at, numbers.coveredMs, seenMs);
   cells[at + BASE] = sumBefore(cells, at, gone);
   dropOldest(cells, at, gone);
   // Sums start again when they could, and when they must, so that they stay small and exact.
@@ -104,9 +105,9 @@ function takeOut(cells: Float64Array, at: number, i: number, amount: number): vo
   for (let later = i; later < cells[at + COUNT]!; later += 1) cells[entryAt(cells, at, WIDTH, later) + SUM]! -= amount;
 }
 
-/** Joins entries so close together that the whole window would hold half as many as the ring does. */
+/** Joins entries so close together that all that is kept would be half as many as the ring holds. */
 function mergeNeighbours(cells: Float64Array, numbers: LogNumbers): void {
-  const closeMs = (2 * numbers.window) / numbers.entries;
+  const closeMs = (2 * numbers.coveredMs) / numbers.entries;
   const count = cells[COUNT]!;
   let kept = 0;
   for (let i = 0; i < count; ) {
@@ -145,9 +146,10 @@ function extend(cells: Float64Array, numbers: LogNumbers, nowMs: number): Float6
 const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
   name: 'sliding-log',
   strict: true,
-  prepare: ({ limit, window, minGap = 0, countRejected = false }, stalenessMs) => ({
+  prepare: ({ limit, window, minGap = 0, countRejected = false }, stalenessMs, retainMs) => ({
     limit,
     window: window + stalenessMs,
+    coveredMs: Math.max(window + stalenessMs, retainMs),
     minGapMs: minGap === 0 ? 0 : minGap + stalenessMs,
     countRejected,
     entries: Math.max(Math.ceil(limit), fewestEntries),
@@ -161,8 +163,8 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
     if (count === 0) return 0;
     const newestMs = timeOf(cells, at, count - 1);
     const seenMs = Math.max(nowMs, newestMs);
-    const inside = oldestInside(cells, at, numbers, seenMs);
-    const room = numbers.limit - cost;
+    const inside = oldestWithin(cells, at, numbers.window, seenMs);
+    const room = numbers.limit - cost + dust;
     const sum = sumBefore(cells, at, count);
     const isTooClose = numbers.minGapMs > seenMs - newestMs;
     const fits = sum - sumBefore(cells, at, inside) <= room;

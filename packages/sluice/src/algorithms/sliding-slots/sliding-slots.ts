@@ -10,7 +10,7 @@
  */
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
-import type { Algorithm, Numbers } from '../algorithm.ts';
+import { type Algorithm, dust, type Numbers } from '../algorithm.ts';
 
 export interface SlidingSlotsOptions extends RateOptions {
   /** How many parts the window is cut into: 1 to 10,000, and no more than 60 per millisecond. Default 60. */
@@ -26,6 +26,9 @@ export interface SlidingSlotsPolicy extends Policy {
 interface SlotNumbers extends Numbers {
   readonly window: number;
   readonly slots: number;
+  /** How many slots back are kept: those of the window, or more for the sake of a longer one. */
+  readonly kept: number;
+  readonly coveredMs: number;
 }
 
 // Cells of one key.
@@ -33,9 +36,12 @@ const NEWEST = 0; // the number of the newest slot, counted from the epoch
 const TOTAL = 1; // the sum of all counters, as of the newest slot
 const COUNTERS = 2; // slot s is counter s modulo the number of counters
 
+// More than this many slots are not kept for the sake of a longer window; what is beyond counts as unknown.
+const mostKept = 10_000;
+
 /** One more than can be alive: where a slot begins and where the window ends may round apart. */
 function countersOf(numbers: SlotNumbers): number {
-  return numbers.slots + 2;
+  return numbers.kept + 2;
 }
 
 function startsAtMs(numbers: SlotNumbers, slot: number): number {
@@ -93,7 +99,17 @@ function advance(cells: Float64Array, at: number, numbers: SlotNumbers, nowMs: n
 const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
   name: 'sliding-slots',
   strict: true,
-  prepare: ({ limit, window, slots }, stalenessMs) => ({ limit, window: window + stalenessMs, slots }),
+  prepare({ limit, window, slots }, stalenessMs, retainMs) {
+    const longMs = window + stalenessMs;
+    const kept = Math.max(slots, Math.min(mostKept, Math.ceil((retainMs * slots) / longMs)));
+    return {
+      limit,
+      window: longMs,
+      slots,
+      kept,
+      coveredMs: Math.max(longMs, Math.min((kept * longMs) / slots, retainMs)),
+    };
+  },
   cells: (numbers) => countersOf(numbers) + COUNTERS,
 
   fresh(cells, at, numbers, nowMs) {
@@ -102,9 +118,9 @@ const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
   },
 
   wait(cells, at, numbers, cost, nowMs) {
-    const room = numbers.limit - cost;
+    const room = numbers.limit - cost + dust;
     if (usedAt(cells, at, numbers, nowMs) <= room) return 0;
-    if (room < 0) return Number.POSITIVE_INFINITY;
+    if (cost > numbers.limit) return Number.POSITIVE_INFINITY;
     // From the newest backwards, the first slot whose sum exceeds the room is the one that has to leave.
     let slot = cells[at + NEWEST]!;
     const oldest = slot - numbers.slots - 1;
@@ -149,14 +165,19 @@ const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
     return leavesAtMs(numbers, slot) - nowMs;
   },
 
-  history(cells, at, numbers, nowMs) {
+  // The same slots are the same under another limit; history would move them on by one at every change.
+  carry: (from, old, _to, numbers) =>
+    old.window === numbers.window && old.slots === numbers.slots && old.kept === numbers.kept
+      ? from.slice()
+      : undefined,
+
+  history(cells, at, numbers, latestMs) {
     const events: number[] = [];
     const newest = cells[at + NEWEST]!;
-    for (let slot = newest - numbers.slots - 1; slot <= newest; slot += 1) {
-      const endMs = startsAtMs(numbers, slot + 1);
+    for (let slot = newest - numbers.kept - 1; slot <= newest; slot += 1) {
       const cost = cells[counterOf(at, numbers, slot)]!;
-      // A clock behind the slot cannot tell when in it; then its end.
-      if (cost > 0) events.push(nowMs < startsAtMs(numbers, slot) ? endMs : Math.min(nowMs, endMs), cost);
+      // The newest says how far back the others tell, be it empty.
+      if (cost > 0 || slot === newest) events.push(Math.min(latestMs, startsAtMs(numbers, slot + 1)), cost);
     }
     return events;
   },

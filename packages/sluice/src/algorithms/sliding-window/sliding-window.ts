@@ -66,7 +66,7 @@ const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
   wait(cells, at, numbers, cost, nowMs) {
     const room = numbers.limit - cost;
     if (usedTimesWindow(cells, at, numbers, nowMs) <= room * numbers.window) return 0;
-    if (room < 0) return Number.POSITIVE_INFINITY;
+    if (cost > numbers.limit) return Number.POSITIVE_INFINITY;
     // The exact moment is a fraction; the first whole millisecond that passes is at it or next to it.
     let waitMs = Math.max(1, Math.ceil(fallsToAtMs(cells, at, numbers, room) - nowMs) - 1);
     while (usedTimesWindow(cells, at, numbers, nowMs + waitMs) > room * numbers.window) waitMs += 1;
@@ -98,14 +98,11 @@ const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
     return cells[at + START_MS]! - nowMs + windows * numbers.window;
   },
 
-  history(cells, at, numbers, nowMs) {
+  carry: (from, old, _to, numbers) => (old.window === numbers.window ? from.slice() : undefined),
+
+  history(cells, at, numbers, latestMs) {
     const startMs = cells[at + START_MS]!;
-    return [
-      startMs - 1,
-      cells[at + PREVIOUS]!,
-      Math.max(startMs, Math.min(nowMs, startMs + numbers.window - 1)),
-      cells[at + CURRENT]!,
-    ];
+    return [startMs - 1, cells[at + PREVIOUS]!, Math.min(latestMs, startMs + numbers.window), cells[at + CURRENT]!];
   },
 };
 

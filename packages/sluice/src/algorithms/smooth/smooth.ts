@@ -50,7 +50,10 @@ export interface SmoothPolicy extends Policy {
 
 /** What limiters of this algorithm have besides the common operations. */
 export interface SmoothMethods<M extends Mode> {
-  /** Takes the permits, borrowing what is missing, and returns how many milliseconds the caller has to wait. */
+  /**
+   * Takes the permits, borrowing what is missing, and returns how many milliseconds the caller has to wait. `Infinity` when
+   * it was refused, because the wait would be longer than `maxDelay` or the key is blocked.
+   */
   acquire(key: string, options?: CallOptions): Reply<M, number>;
   /** Takes the permits only if the wait is at most `timeout`; the wait is `delayMs` of the decision. */
   tryAcquire(key: string, options?: TryAcquireOptions): Reply<M, Decision>;
@@ -128,9 +131,12 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
   without: ['take'],
 
   methods: (call) => ({
-    acquire: (key: string, options?: CallOptions) => andThen(call('check', key, options), ({ delayMs }) => delayMs),
-    tryAcquire: (key: string, { timeout, ...options }: TryAcquireOptions = {}) =>
-      call('check', key, options, { maxDelayMs: optionalDuration('timeout', timeout) ?? 0 }),
+    acquire: (key: string, options?: CallOptions) =>
+      andThen(call('check', key, options), ({ allowed, delayMs }) => (allowed ? delayMs : Number.POSITIVE_INFINITY)),
+    tryAcquire(key: string, options?: TryAcquireOptions) {
+      const { timeout, ...rest } = options ?? {};
+      return call('check', key, rest, { maxDelayMs: optionalDuration('timeout', timeout) ?? 0 });
+    },
   }),
 
   prepare({ limit, window, maxBurst, warmup, coldFactor = 3, maxDelay = Number.POSITIVE_INFINITY }) {
@@ -158,7 +164,10 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
   },
 
   wait(cells, at, numbers, cost, nowMs, maxDelayMs) {
-    return Math.max(0, Math.ceil(delayMs(cells, at, numbers, cost, nowMs) - Math.min(numbers.maxDelayMs, maxDelayMs)));
+    const mostMs = Math.min(numbers.maxDelayMs, maxDelayMs);
+    const waitMs = Math.max(0, Math.ceil(delayMs(cells, at, numbers, cost, nowMs) - mostMs));
+    // Fractions of a millisecond may round down to the last moment of refusal.
+    return waitMs > 0 && delayMs(cells, at, numbers, cost, nowMs + waitMs) > mostMs ? waitMs + 1 : waitMs;
   },
 
   delay: delayMs,

@@ -1,21 +1,40 @@
 /** State under a changed policy. A reload or an override changes the policy, not the identity: what was used stays used. */
-import { chargeRow, coveredMs, freshRow, type Table } from './table.ts';
+import type { Moment } from './moment.ts';
+import { chargeRow, freshRow, type Table } from './table.ts';
 
 /** More than any limit: until it has left the window, nothing passes, whatever the limit becomes. */
 export const everything = 2 ** 50;
 
-/** The row of one table as it is under the policy of another. The row itself stays as it is. */
-export function carryOver(from: Table, row: Float64Array, to: Table, changedMs: number, nowMs: number): Float64Array {
+/** The row of one table under the policy of another, where the algorithm can tell. The row itself stays as it is. */
+export function carryOver(
+  from: Table,
+  row: Float64Array,
+  to: Table,
+  changedMs: number,
+  nowMs: number,
+): Float64Array | undefined {
   const { algorithm, numbers } = to;
-  if (algorithm.carry && from.algorithm.carry === algorithm.carry) {
-    return algorithm.carry(row, from.numbers, freshRow(to, nowMs), numbers, changedMs);
-  }
-  const history = from.algorithm.history?.(row, 0, from.numbers, nowMs) ?? [];
-  // History that does not reach back over the whole of a strict window counts as spent where it ends.
-  const unknown = coveredMs(from) < coveredMs(to);
-  const beginMs = Math.min(history[0] ?? nowMs, unknown ? nowMs - coveredMs(from) : nowMs);
-  let moved = freshRow(to, beginMs);
-  if (unknown) moved = chargeRow(to, moved, everything, beginMs);
-  for (let i = 0; i < history.length; i += 2) moved = chargeRow(to, moved, history[i + 1]!, history[i]!);
+  if (from.algorithm.carry !== algorithm.carry) return undefined;
+  return algorithm.carry?.(row, from.numbers, freshRow(to, nowMs), numbers, changedMs);
+}
+
+/** The same by what was charged when, as far as that is known. It depends on the time it is done at. */
+export function chargeAnew(from: Table, row: Float64Array, to: Table, { nowMs, latestMs }: Moment): Float64Array {
+  const { algorithm, numbers } = to;
+  const history = from.algorithm.history?.(row, 0, from.numbers, latestMs) ?? [];
+  const lastMs = history.at(-2) ?? nowMs;
+  // A time that is not known exactly may be later than now, and would make older charges leave too soon: they are moved along.
+  const aheadMs = Math.max(0, lastMs - nowMs);
+  const movedMs = (timeMs: number) => Math.min(timeMs + aheadMs, lastMs);
+  // The row tells all since so long before its latest charge. What the new one should tell beyond that counts as spent.
+  const { coveredMs = 0 } = from.numbers;
+  const isUnknown = coveredMs < (numbers.coveredMs ?? 0);
+  const knownSinceMs = movedMs(lastMs - coveredMs);
+  const beginMs = Math.min(movedMs(history[0] ?? nowMs), isUnknown ? knownSinceMs : nowMs);
+  // Not fresh: what a new key is short of at the start, this one has had.
+  let moved: Float64Array = new Float64Array(algorithm.cells(numbers));
+  algorithm.fresh(moved, 0, { ...numbers, initial: 0 } as typeof numbers, beginMs, to.sinceMs);
+  if (isUnknown) moved = chargeRow(to, moved, everything, beginMs);
+  for (let i = 0; i < history.length; i += 2) moved = chargeRow(to, moved, history[i + 1]!, movedMs(history[i]!));
   return moved;
 }

@@ -158,6 +158,38 @@ describe('the bound', () => {
     expect(limit.allow('slow', { atMs: 100 })).toBe(false);
   });
 
+  it('makes receipts of the forgotten void', () => {
+    const limit = limiter(gcra({ limit: 10, window: 1000 }), { clock: new TestClock(), maxKeys: 1 });
+    const reservation = limit.reserve('a', 10);
+    limit.check('b');
+    expect(limit.check('a', 10).allowed).toBe(true);
+    reservation.cancel();
+    expect(limit.check('a').allowed).toBe(false);
+  });
+
+  it('makes a batch with a debt that finds no place throw before anything is charged', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 2 });
+    const apply = (...keys: [key: string, operation: 'check' | 'penalize'][]) =>
+      store.apply(keys.map(([key, operation]) => ({ name: 'n', key, operation, policy: strict, cost: 1 })));
+    apply(['held', 'check']);
+    expect(() => apply(['a', 'check'], ['b', 'penalize'])).toThrow('There is no room for key "b".');
+    expect(apply(['a', 'check'])[0]?.allowed).toBe(true);
+  });
+
+  it('keeps what a batch charges under more policies than it keeps tables', () => {
+    const store = memoryStore({ clock: new TestClock() });
+    const check = (limit: number, key: string) => ({
+      name: 'n',
+      key,
+      policy: slidingLog({ limit, window: 1000 }),
+      cost: limit,
+    });
+    const batch = Array.from({ length: 100 }, (_, i) => check(i + 1, `key-${i}`));
+    expect(store.apply(batch).every(({ allowed }) => allowed)).toBe(true);
+    expect(store.apply(batch).some(({ allowed }) => allowed)).toBe(false);
+    expect(store.stats().keys).toBe(100);
+  });
+
   it('holds for blocks and debts too, which may not be forgotten', () => {
     const clock = new TestClock();
     const limit = limiter(strict, { clock, maxKeys: 1 });
@@ -171,6 +203,25 @@ describe('the bound', () => {
 });
 
 describe('a clock that misbehaves', () => {
+  it('by a millisecond locks no newcomer out for longer than its policy takes to recover', () => {
+    for (const policy of [
+      gcra({ limit: 10, window: 1000 }),
+      fixedWindow({ limit: 10, window: 1000 }),
+      slidingLog({ limit: 10, window: 1000 }),
+    ]) {
+      const clock = new TestClock(1_000_000);
+      const limit = limiter(policy as Policy, { clock });
+      limit.check('a');
+      clock.advance(5000);
+      for (const key of ['b', 'c', 'd']) limit.check(key);
+      clock.advance(-1);
+      const { retryAfterMs } = limit.check('newcomer');
+      expect(retryAfterMs).toBeLessThanOrEqual(1000);
+      clock.advance(retryAfterMs);
+      expect(limit.allow('newcomer')).toBe(true);
+    }
+  });
+
   it('frees nothing when it leaps ahead, sweeps, and steps back', () => {
     const clock = new TestClock(1_000_000);
     const limit = limiter(slidingLog({ limit: 1, window: '10s' }), { clock });
@@ -435,6 +486,70 @@ describe('a changed policy', () => {
     expect(limit.allow('key', 4)).toBe(false);
   });
 
+  it.each([
+    [(limit: number) => slidingSlots({ limit, window: '1m' })],
+    [(limit: number) => slidingLog({ limit, window: '1m' })],
+    [(limit: number) => slidingWindow({ limit, window: '1m' })],
+    [(limit: number) => fixedWindow({ limit, window: '1m', align: 'first' })],
+    [(limit: number) => tokenBucket({ limit, window: '1m', refill: 'interval' })],
+    [(limit: number) => gcra({ limit, window: '1m' })],
+  ])('at every request locks nobody out who stays within it', (policyOf) => {
+    const clock = new TestClock(1_700_000_000_000);
+    const limits = rules([{ name: 'r', key: 'user', policy: ({ extra }) => policyOf(100 + Number(extra)) as Policy }], {
+      clock,
+    });
+    for (let second = 0; second < 600; second += 1) {
+      expect(limits.check({ user: 'a', extra: second % 3 }).allowed).toBe(true);
+      clock.advance(1000);
+    }
+  });
+
+  it('with tiers of different windows counts each call under both', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const tiers = { min: slidingLog({ limit: 10, window: '1m' }), hour: slidingLog({ limit: 1000, window: '1h' }) };
+    const limits = rules([{ name: 'r', key: 'user', tiers }], { clock });
+    for (let minute = 0; minute < 300; minute += 1) {
+      expect(limits.check({ user: 'a', tier: 'hour' }).allowed).toBe(true);
+      expect(limits.check({ user: 'a', tier: 'min' }).allowed).toBe(true);
+      clock.advance(60_000);
+    }
+    expect(limits.peek({ user: 'a', tier: 'hour' }, { cost: 0 }).tightest?.remaining).toBe(1000 - 118);
+  });
+
+  it('of a bucket that starts empty does not empty it again', () => {
+    const empty = (limit: number) => tokenBucket({ limit, window: 1000, burst: 10, initial: 0, refill: 'interval' });
+    const limit = limiter(empty(1), { clock: new TestClock() });
+    for (let change = 0; change < 6; change += 1) {
+      expect(limit.check('key').retryAfterMs).toBe(1000);
+      limit.update(empty(1 + (change % 2)));
+    }
+  });
+
+  it('is not applied by a refused call of the same windows', () => {
+    const clock = new TestClock();
+    const tiers = {
+      x: fixedWindow({ limit: 2, window: 1000, align: 'first' }),
+      y: fixedWindow({ limit: 1, window: 1000, align: 'first' }),
+    };
+    const limits = rules([{ name: 'r', key: 'user', tiers }], { clock });
+    limits.check({ user: 'a', tier: 'x' }, { cost: 2 });
+    clock.set(900);
+    expect(limits.check({ user: 'a', tier: 'y' }).allowed).toBe(false);
+    clock.set(1000);
+    expect(limits.check({ user: 'a', tier: 'x' }).allowed).toBe(true);
+  });
+
+  it('to a longer window counts as spent what the row does not tell, on a clock that stepped back too', () => {
+    const clock = new TestClock(1000);
+    const limit = limiter(slidingLog({ limit: 5, window: 50 }), { clock });
+    limit.check('a', 4);
+    clock.set(1060);
+    limit.check('a', 4);
+    clock.set(990);
+    limit.update(slidingLog({ limit: 7, window: 100 }));
+    expect(limit.check('a', 3).allowed).toBe(false);
+  });
+
   it('from a loose to a strict algorithm starts with everything spent', () => {
     const { clock, before, after } = change(gcra({ limit: 10, window: '1m' }), slidingLog({ limit: 10, window: '1m' }));
     before(1);
@@ -490,13 +605,28 @@ describe('a snapshot', () => {
     [{ version: 2, names: [] }, 'its version is 2, not 1'],
     [{ version: 1 }, 'This is not a snapshot'],
     [
-      { version: 1, names: [{ name: 'x', blocked: [], tables: [{ policy: { algorithm: 'magic' }, entries: [] }] }] },
+      {
+        version: 1,
+        names: [
+          {
+            name: 'x',
+            blocked: [],
+            tables: [{ policy: { algorithm: 'magic' }, sinceMs: 0, retainMs: 0, entries: [] }],
+          },
+        ],
+      },
       'algorithm must be one of',
     ],
     [
       {
         version: 1,
-        names: [{ name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, entries: [['a', 'NaN', 2]] }] }],
+        names: [
+          {
+            name: 'x',
+            blocked: [],
+            tables: [{ policy: { ...loose }, sinceMs: 0, retainMs: 0, entries: [['a', 'NaN', 2]] }],
+          },
+        ],
       },
       'the cells of key "a" are not numbers',
     ],
@@ -505,7 +635,9 @@ describe('a snapshot', () => {
     [
       {
         version: 1,
-        names: [{ name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, entries: [['a', 1]] }] }],
+        names: [
+          { name: 'x', blocked: [], tables: [{ policy: { ...loose }, sinceMs: 0, retainMs: 0, entries: [['a', 1]] }] },
+        ],
       },
       'key "a" has 1 cells, which its policy does not',
     ],
@@ -516,7 +648,7 @@ describe('a snapshot', () => {
           {
             name: 'x',
             blocked: [],
-            tables: [{ policy: { ...strict }, sinceMs: 0, entries: [['a', 0, 9, 4, 0, 0, 1, 1]] }],
+            tables: [{ policy: { ...strict }, sinceMs: 0, retainMs: 0, entries: [['a', 0, 9, 4, 0, 0, 1, 1]] }],
           },
         ],
       },

@@ -1,9 +1,10 @@
 /** The store in this process's memory: many names, synchronous, bounded, no timers. */
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import type { Check, Store } from '../store.ts';
-import { type Moment, momentOf } from './moment.ts';
-import { type Namespace, namespaceOf, type Question, refusable, storeFull } from './namespace.ts';
+import { knownFields } from '../../vocabulary/policy.ts';
+import { type Check, mustFit, type Store } from '../store.ts';
+import { type Moment, momentsOf } from './moment.ts';
+import { type Namespace, namespaceOf, noRoom, type Question, refusable, storeFull } from './namespace.ts';
 import { type MemoryStoreStats, roomFor } from './room.ts';
 import { restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
 
@@ -23,9 +24,12 @@ export interface MemoryStore extends Store<'sync'> {
 }
 
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  knownFields('memoryStore options', options, 'maxKeys clock');
+  mustFit(undefined, options.clock);
   const { clock = monotonicClock } = options;
   const room = roomFor(options.maxKeys);
   const { maxKeys } = room;
+  const momentAt = momentsOf(clock);
   const names = new Map<string, Namespace>();
 
   function namespace(name: string): Namespace {
@@ -78,11 +82,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
 
   function apply(checks: readonly Check[], atMs?: number): Decision[] {
-    const moment = momentOf(clock, atMs);
+    const moment = momentAt(checks, atMs);
     let asked = askAll(checks, moment);
     let go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
     let homeless: Question[] = [];
     if (go && asked.some(({ isNewcomer }) => isNewcomer)) [asked, homeless] = settleIn(checks, asked, moment);
+    const debtor = homeless.find(({ check }) => !refusable(check.operation));
+    if (debtor) throw noRoom(debtor.check.key);
     if (homeless.some(({ check }) => !check.shadow)) {
       go = false;
       room.stats.refusedNewcomers += 1;

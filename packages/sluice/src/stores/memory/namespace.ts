@@ -9,11 +9,20 @@ import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
 import type { Check, Operation } from '../store.ts';
-import { carryOver, everything } from './carry-over.ts';
-import { ledger } from './ledger.ts';
+import { carryOver, chargeAnew, everything } from './carry-over.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
-import { chargeRow, coveredMs, forgettableInMs, freshRow, type Past, type Table, tableOf } from './table.ts';
+import {
+  blankPast,
+  chargeRow,
+  forgettableInMs,
+  freshRow,
+  type Past,
+  retain,
+  strictWindowMs,
+  type Table,
+  tableOf,
+} from './table.ts';
 
 /** A check with what would be said to it alone. */
 export interface Question {
@@ -37,8 +46,8 @@ export interface Namespace {
   ask(check: Check, earlier: number, moment: Moment): Question;
   /** Carries a check out; one whose batch was refused is only answered. */
   answer(question: Question, go: boolean, moment: Moment): Decision;
-  /** Takes over rows from a snapshot. */
-  restore(policy: Policy, sinceMs: number, rows: ReadonlyMap<string, Float64Array>): void;
+  /** Takes over a table from a snapshot. */
+  adopt(table: Table): void;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -73,45 +82,59 @@ export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, rea
 export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
-  const past: Past = { unknownBeforeMs: -never };
-  const receipts = ledger(room.maxKeys);
+  const past = blankPast(room.maxKeys);
+  const { receipts } = past;
 
-  function tableFor(policy: Policy, sinceMs: number): Table {
+  function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {
     const known = tables.get(textOf(policy));
     if (known) return known;
-    if (tables.size >= fewTables) dropEmpty();
+    if (tables.size >= fewTables) dropEmpty(moment);
     const table = tableOf(name, policy, stalenessMs, sinceMs, past);
     tables.set(textOf(policy), table);
     room.tables = [...room.tables, table];
-    // A key may come back under the longest of the windows, so none is forgotten before that has passed.
-    const longestMs = Math.max(...Array.from(tables.values(), coveredMs));
-    for (const other of tables.values()) other.lingerMs = Math.max(other.lingerMs, longestMs - coveredMs(other));
+    // A key may come back under the longest of the windows, so nothing of it is forgotten before that has passed.
+    const longestMs = Math.max(...Array.from(tables.values(), strictWindowMs));
+    for (const other of tables.values()) {
+      other.lingerMs = Math.max(other.lingerMs, longestMs - strictWindowMs(other));
+      // Rows that are there already were made for less.
+      if (other.rows.size === 0) retain(other, stalenessMs, longestMs);
+    }
     return table;
   }
 
-  /** Limits that come with requests make a table each; those without keys need not stay. */
-  function dropEmpty(): void {
-    for (const [text, table] of tables) if (table.rows.size === 0) tables.delete(text);
-    room.tables = room.tables.filter((table) => table.name !== name || table.rows.size > 0);
+  /** Limits that come with requests make a table each; those without keys need not stay, once their batch is over. */
+  function dropEmpty(moment: Moment | undefined): void {
+    const isIdle = (table: Table) => table.rows.size === 0 && (!moment || table.moment !== moment);
+    for (const [text, table] of tables) if (isIdle(table)) tables.delete(text);
+    room.tables = room.tables.filter((table) => table.name !== name || !isIdle(table));
   }
 
+  // Whether the latest row found was worked out by the time it was asked for.
+  let isReckoned = false;
+
   /** The key's row under this policy, if it has one. State under another policy of the name is carried over, not moved. */
-  function find(table: Table, { key, changedMs }: Check, nowMs: number): Float64Array | undefined {
+  function find(table: Table, { key, changedMs = -never }: Check, moment: Moment): Float64Array | undefined {
+    const { nowMs } = moment;
+    isReckoned = false;
     for (const from of tables.size === 1 ? [table] : [table, ...tables.values()]) {
       const row = from.rows.get(key);
       // One that has lingered long enough is forgotten even where nobody has come to sweep it away.
       if (!row || (from.lingerMs > 0 && forgettableInMs(from, row, nowMs) <= 0)) continue;
-      return from === table ? row : carryOver(from, row, table, Math.min(changedMs ?? nowMs, nowMs), nowMs);
+      const carried = from === table ? row : carryOver(from, row, table, changedMs, nowMs);
+      isReckoned = !carried;
+      return carried ?? chargeAnew(from, row, table, moment);
     }
     return undefined;
   }
 
   /** The row of a key that has none. Where its past is not known, it starts with everything spent. */
   function newcomer(table: Table, { nowMs, isClock }: Moment): Float64Array {
+    const unknownMs = Math.min(past.unknownBeforeMs, nowMs);
+    const { coveredMs = 0 } = table.numbers;
+    if (coveredMs > 0 && past.unknownBeforeMs + coveredMs > nowMs) {
+      return chargeRow(table, freshRow(table, unknownMs), everything, unknownMs);
+    }
     const row = freshRow(table, nowMs);
-    const { unknownBeforeMs } = past;
-    if (unknownBeforeMs + coveredMs(table) > nowMs)
-      return chargeRow(table, row, everything, Math.min(unknownBeforeMs, nowMs));
     // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
     return isClock && nowMs < room.forgotUpToMs ? chargeRow(table, row, table.numbers.limit, nowMs) : row;
   }
@@ -163,12 +186,17 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   function ask(check: Check, earlier: number, moment: Moment): Question {
     const { nowMs } = moment;
     const { key, operation, policy, sinceMs = nowMs, maxDelayMs } = check;
-    const table = tableFor(policy, sinceMs);
+    const table = tableFor(policy, sinceMs, moment);
+    table.moment = moment;
     let cost = checkCost(check.cost);
     mustSupport(table.algorithm, operation ?? 'check');
-    if (!refusable(operation)) return { check, table, cost, waitMs: 0, blockedMs: 0, isNewcomer: false };
+    const found = find(table, check, moment);
+    if (!refusable(operation)) {
+      if (operation === 'block') makeRoomToBlock(key, nowMs);
+      const isNewcomer = !found && chargeOf(check) > 0;
+      return { check, table, cost, waitMs: 0, blockedMs: 0, isNewcomer };
+    }
     const blockedMs = blockedFor(key, nowMs);
-    const found = find(table, check, nowMs);
     const row = found ?? newcomer(table, moment);
     if (operation === 'take') {
       const available = table.algorithm.available(row, 0, table.numbers, nowMs) - earlier;
@@ -184,7 +212,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     const { check, table, cost, waitMs } = question;
     const { nowMs } = moment;
     const { operation } = check;
-    const found = find(table, check, nowMs);
+    const found = find(table, check, moment);
     const row = found ?? newcomer(table, moment);
     if (!refusable(operation)) return go ? perform(question, found, moment) : decide(question, row, 0, nowMs);
     if (waitMs > 0) return refuse(question, found, row, moment);
@@ -199,13 +227,13 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     return withGrant(check, cost, decision);
   }
 
-  /** A refusal writes nothing, unless the policy counts it, or the key would otherwise start (or be carried over) anew. */
+  /** A refusal writes nothing, unless the policy counts it, or the key would otherwise be reckoned (or start) anew each time. */
   function refuse(question: Question, found: Float64Array | undefined, row: Float64Array, moment: Moment): Decision {
     const { check, table, cost, waitMs, blockedMs } = question;
     const { algorithm, numbers } = table;
     const { nowMs } = moment;
     const isCounted = numbers.countRejected && waitMs > blockedMs;
-    const isBehind = !table.rows.has(check.key) && algorithm.asNewInMs(row, 0, numbers, nowMs) > 0;
+    const isBehind = (!found || isReckoned) && algorithm.asNewInMs(row, 0, numbers, nowMs) > 0;
     if (check.operation === 'peek' || !(isCounted || isBehind) || !(found || room.make(1, algorithm.strict, moment))) {
       return withGrant(check, 0, decide(question, row, 0, nowMs));
     }
@@ -226,37 +254,44 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   /** The operations that are never refused. */
   function perform(question: Question, found: Float64Array | undefined, moment: Moment): Decision {
     const { check, table, cost } = question;
-    const { key, operation, actual = 0 } = check;
+    const { key, operation } = check;
     const { nowMs } = moment;
     switch (operation) {
       case 'penalize':
         return takeMore(question, found, cost, moment);
       case 'settle': {
-        const more = checkCost(actual) - cost;
+        const more = chargeOf(check);
         return more > 0 ? takeMore(question, found, more, moment) : giveBack(question, found, -more, moment);
       }
       case 'release':
       case 'renew':
         return endLease(question, found, moment);
       case 'block':
-        if (blocked.size >= room.maxKeys) unblock(nowMs);
-        if (blocked.size >= room.maxKeys) throw noRoom(key);
         blocked.set(key, nowMs + (check.durationMs ?? 0));
         break;
       case 'reset':
         blocked.delete(key);
         receipts.revoke(key);
-        if (found && table.algorithm.clear) {
-          table.algorithm.clear(found);
-          keep(table, key, found);
-        } else {
-          for (const other of tables.values()) room.forget(other, key);
-        }
-        return decide(question, freshRow(table, nowMs), 0, nowMs);
+        return reset(question, found, moment);
       default:
         return giveBack(question, found, cost, moment);
     }
     return done(question, found ?? newcomer(table, moment), nowMs);
+  }
+
+  function reset(question: Question, found: Float64Array | undefined, moment: Moment): Decision {
+    const { check, table } = question;
+    const { algorithm, numbers } = table;
+    const fresh = freshRow(table, moment.nowMs);
+    // Forgotten, the key would be taken for one of which nothing is known; that is known now.
+    const isDoubtful = algorithm.asNewInMs(newcomer(table, moment), 0, numbers, moment.nowMs) > 0;
+    for (const other of tables.values()) if (other !== table || !found) room.forget(other, check.key);
+    if (found && algorithm.clear) {
+      algorithm.clear(found);
+      keep(table, check.key, found);
+    } else if (isDoubtful && (found || room.make(1, algorithm.strict, moment))) keep(table, check.key, fresh);
+    else room.forget(table, check.key);
+    return decide(question, fresh, 0, moment.nowMs);
   }
 
   function done(question: Question, row: Float64Array, nowMs: number): Decision {
@@ -265,7 +300,6 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
 
   function takeMore(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
     const { check, table } = question;
-    if (!found && !room.make(1, table.algorithm.strict, moment)) throw noRoom(check.key);
     const charged = chargeRow(table, found ?? newcomer(table, moment), cost, moment.nowMs);
     keep(table, check.key, charged);
     return done(question, charged, moment.nowMs);
@@ -299,9 +333,11 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     return isRenewal && isLive ? { ...decision, receipt: receiptOf(question, row) } : decision;
   }
 
-  /** Forgets the blocks that are over. */
-  function unblock(nowMs: number): void {
-    for (const [key, untilMs] of blocked) if (untilMs <= nowMs) blocked.delete(key);
+  /** Forgets blocks that are over where there is no room for one more. */
+  function makeRoomToBlock(key: string, nowMs: number): void {
+    if (blocked.size < room.maxKeys || blocked.has(key)) return;
+    for (const [other, untilMs] of blocked) if (untilMs <= nowMs) blocked.delete(other);
+    if (blocked.size >= room.maxKeys) throw noRoom(key);
   }
 
   return {
@@ -310,13 +346,20 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     past,
     ask,
     answer,
-    restore(policy, sinceMs, rows) {
-      const table = tableFor(policy, sinceMs);
-      for (const [key, row] of rows) table.rows.set(key, row);
+    adopt(table) {
+      table.past = past;
+      tables.set(textOf(table.policy), table);
+      room.tables = [...room.tables, table];
     },
   };
 }
 
-function noRoom(key: string): SluiceError {
+/** What an operation that is never refused takes, room or not; negative where it gives back. */
+function chargeOf({ operation, cost, actual = 0 }: Check): number {
+  return operation === 'penalize' ? cost : operation === 'settle' ? checkCost(actual) - cost : 0;
+}
+
+/** For what may not be forgotten and finds no place. */
+export function noRoom(key: string): SluiceError {
   return new SluiceError('store-full', `There is no room for key "${key}". Raise maxKeys.`);
 }

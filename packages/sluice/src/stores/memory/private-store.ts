@@ -1,20 +1,23 @@
 /** The memory store of a limiter that shares with nobody: one name, one check at a time, no snapshots, little code. */
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Check, Store } from '../store.ts';
-import { momentOf } from './moment.ts';
-import { namespaceOf, storeFull } from './namespace.ts';
+import { momentsOf } from './moment.ts';
+import { namespaceOf, noRoom, refusable, storeFull } from './namespace.ts';
 import { roomFor } from './room.ts';
 
 export function privateStore(name: string, clock: Clock = monotonicClock, maxKeys?: number): Store<'sync'> {
   const room = roomFor(maxKeys);
+  const momentAt = momentsOf(clock);
   const { ask, answer } = namespaceOf(name, room, clock.stalenessMs);
   return {
     mode: 'sync',
     clock,
-    apply([check], atMs) {
-      const moment = momentOf(clock, atMs);
-      const question = ask(check as Check, 0, moment);
+    apply(checks, atMs) {
+      const moment = momentAt(checks, atMs);
+      const question = ask(checks[0] as Check, 0, moment);
       const isFull = question.isNewcomer && !room.make(1, question.table.algorithm.strict, moment);
+      if (isFull && !refusable(question.check.operation)) throw noRoom(question.check.key);
+      if (isFull) room.stats.refusedNewcomers += 1;
       const decision = answer(question, question.waitMs === 0 && !isFull, moment);
       return [isFull ? { ...decision, ...storeFull } : decision];
     },

@@ -8,7 +8,7 @@
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero } from '../../vocabulary/policy.ts';
 import type { Moment } from './moment.ts';
-import { coveredMs, forgettableInMs, type Table } from './table.ts';
+import { forgettableInMs, strictWindowMs, type Table } from './table.ts';
 
 export interface Room {
   readonly maxKeys: number;
@@ -73,7 +73,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
         looks -= 1;
         const [key, row] = value;
         const inMs = forgettableInMs(table, row, nowMs);
-        if (inMs <= 0) drop(table, key, nowMs - coveredMs(table) - table.lingerMs, nowMs);
+        if (inMs <= 0) drop(table, key, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
         else if (!table.algorithm.strict) evictable.push({ table, key, inMs });
       }
       // All that are needed, or none: a batch that does not fit must not cost others their state.
@@ -92,6 +92,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
   function drop(table: Table, key: string, chargedMs: number, nowMs: number): void {
     room.forget(table, key);
     table.past.unknownBeforeMs = Math.max(table.past.unknownBeforeMs, chargedMs);
+    table.past.receipts.revoke(key);
     room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
   }
 

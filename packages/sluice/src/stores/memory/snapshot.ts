@@ -3,11 +3,12 @@ import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
-import { type Table, tableOf } from './table.ts';
+import { blankPast, retain, type Table, tableOf } from './table.ts';
 
 export interface SnapshotTable {
   readonly policy: { readonly algorithm: string };
   readonly sinceMs: number;
+  readonly retainMs: number;
   /** Each key with its cells. */
   readonly entries: readonly (readonly [key: string, ...cells: number[]])[];
 }
@@ -41,9 +42,10 @@ export function takeSnapshot({ names }: Contents): Snapshot {
       // JSON has no -Infinity.
       ...(Number.isFinite(past.unknownBeforeMs) && { unknownBeforeMs: past.unknownBeforeMs }),
       blocked: [...blocked],
-      tables: Array.from(tables.values(), ({ policy, sinceMs, rows }) => ({
+      tables: Array.from(tables.values(), ({ policy, sinceMs, retainMs, rows }) => ({
         policy: { ...policy },
         sinceMs,
+        retainMs,
         entries: Array.from(rows, ([key, row]) => [key, ...row] as const),
       })),
     })),
@@ -62,12 +64,16 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
-    for (const { name, blocked, tables: saved } of snapshot.names) {
+    for (const { name, blocked, unknownBeforeMs = 0, tables: saved } of snapshot.names) {
+      if (typeof name !== 'string' || !Number.isFinite(unknownBeforeMs))
+        throw new Error(`"${name}" is not a name with its past`);
       for (const [key, untilMs] of blocked) {
         if (typeof key !== 'string' || !Number.isFinite(untilMs)) throw new Error(`the block of key "${key}" is none`);
       }
-      for (const { policy, sinceMs, entries } of saved) {
-        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs);
+      for (const { policy, sinceMs, retainMs, entries } of saved) {
+        if (!Number.isFinite(sinceMs) || !(retainMs >= 0)) throw new Error('sinceMs and retainMs are no times');
+        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs, blankPast(1));
+        retain(table, stalenessMs, retainMs);
         for (const [key, ...cells] of entries) {
           if (typeof key !== 'string' || !cells.every(Number.isFinite))
             throw new Error(`the cells of key "${key}" are not numbers`);
@@ -84,7 +90,7 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   if (keys > maxKeys) {
     throw new SluiceError('store-full', `The snapshot holds ${keys} keys, maxKeys is ${maxKeys}. Raise maxKeys.`);
   }
-  for (const { name, policy, sinceMs, rows } of tables) namespace(name).restore(policy, sinceMs, rows);
+  for (const table of tables) namespace(table.name).adopt(table);
   for (const { name, blocked, unknownBeforeMs } of snapshot.names) {
     const space = namespace(name);
     for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs);

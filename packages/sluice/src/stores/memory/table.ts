@@ -1,12 +1,16 @@
 /** The keys of one name under one policy, each with its cells. */
 import { type Algorithm, algorithmOf, type Numbers } from '../../algorithms/algorithm.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import { type Ledger, ledger } from './ledger.ts';
+import type { Moment } from './moment.ts';
 
 export interface Table {
   readonly name: string;
   readonly policy: Policy;
   readonly algorithm: Algorithm;
-  readonly numbers: Numbers;
+  numbers: Numbers;
+  /** How far back rows have to tell everything, for the sake of the longest window of the name. */
+  retainMs: number;
   /** When the limiter began: a key never seen has been idle since then. */
   readonly sinceMs: number;
   /** How long a key is kept after it is as good as new; longer while the name also has a policy with a longer window. */
@@ -15,31 +19,40 @@ export interface Table {
   /** Goes round the rows, a few at a time, to find those that can be forgotten. It lives through changes of the map. */
   hand: Iterator<[string, Float64Array]>;
   /** What is no longer known, for all tables of the name. */
-  readonly past: Past;
+  past: Past;
+  /** The latest batch that asked for it. */
+  moment?: Moment;
 }
 
 /** What a name has forgotten. */
 export interface Past {
   /** A key without a row may have been charged before this moment. */
   unknownBeforeMs: number;
+  /** Receipts of a forgotten key are void: whoever has its name next is somebody else. */
+  readonly receipts: Ledger;
 }
 
-export function tableOf(
-  name: string,
-  policy: Policy,
-  stalenessMs: number,
-  sinceMs: number,
-  past: Past = { unknownBeforeMs: Number.NEGATIVE_INFINITY },
-): Table {
+/** A past of which everything is known. */
+export function blankPast(maxKeys: number): Past {
+  return { unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
+}
+
+export function tableOf(name: string, policy: Policy, stalenessMs: number, sinceMs: number, past: Past): Table {
   const rows = new Map<string, Float64Array>();
   const algorithm = algorithmOf(policy);
-  const numbers = algorithm.prepare(policy, stalenessMs);
+  const numbers = algorithm.prepare(policy, stalenessMs, 0);
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
-  return { name, policy, algorithm, numbers, sinceMs, lingerMs, rows, hand: rows.entries(), past };
+  return { name, policy, algorithm, numbers, retainMs: 0, sinceMs, lingerMs, rows, hand: rows.entries(), past };
 }
 
-/** How far back a table's rows tell everything: only strict algorithms keep a whole window. */
-export function coveredMs({ algorithm, policy }: Table): number {
+/** Makes a table without rows keep more of the past than its own window. */
+export function retain(table: Table, stalenessMs: number, retainMs: number): void {
+  table.retainMs = retainMs;
+  table.numbers = table.algorithm.prepare(table.policy, stalenessMs, retainMs + stalenessMs);
+}
+
+/** How far back a strict policy looks; 0 for the others. */
+export function strictWindowMs({ algorithm, policy }: Table): number {
   return algorithm.strict ? (policy.window ?? 0) : 0;
 }
 
