@@ -1,7 +1,7 @@
 /**
  * A store holds the numbers. It applies a batch of checks atomically, all or nothing, and answers each with a decision.
- * That is the whole interface: a single limit is a batch of one, many limits on one request are a batch of many, and a
- * layer is a store around a store.
+ * That is the whole interface: a single limit is a batch of one, many limits on one request are a batch of many, and
+ * what wraps a store is a store.
  */
 import type { Mode, Reply } from '../vocabulary/answer.ts';
 import type { Clock } from '../vocabulary/clock.ts';
