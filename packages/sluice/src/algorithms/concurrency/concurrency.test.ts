@@ -132,6 +132,16 @@ test('a handle from before the key was forgotten frees nobody else', () => {
   expect(subject.acquire('key').allowed).toBe(false);
 });
 
+test('a handle whose lease is long over frees nobody else, though nobody has swept the key away', () => {
+  const clock = new TestClock(1000);
+  const subject = limiter(concurrency({ limit: 1, lease: 100 }), { clock });
+  const old = subject.acquire('key');
+  clock.advance(1000);
+  expect(subject.acquire('key').allowed).toBe(true);
+  expect(old.release()).toBe(false);
+  expect(subject.acquire('key').allowed).toBe(false);
+});
+
 test('a handle from before a reset frees nobody else, even at the same moment', () => {
   const clock = new TestClock(1000);
   const subject = limiter(concurrency({ limit: 2 }), { clock });

@@ -40,6 +40,15 @@ describe('the bound', () => {
     expect(limit.check('d').allowed).toBe(true);
   });
 
+  it('makes a strict newcomer wait rather than push out a loose key that still matters', () => {
+    const store = memoryStore({ clock: new TestClock(), maxKeys: 1 });
+    const casual = limiter(loose, { store });
+    casual.check('a');
+    expect(limiter(strict, { store }).check('b')).toMatchObject({ allowed: false, reason: 'store-full' });
+    expect(casual.allow('a')).toBe(false);
+    expect(store.stats().evictedLiveKeys).toBe(0);
+  });
+
   it('never lets a loose newcomer push out a strict key', () => {
     const store = memoryStore({ clock: new TestClock(), maxKeys: 2 });
     const careful = limiter(strict, { store });
@@ -222,9 +231,13 @@ describe('a clock that misbehaves', () => {
     }
   });
 
-  it('frees nothing when it leaps ahead, sweeps, and steps back', () => {
+  it.each([
+    slidingLog({ limit: 1, window: '10s' }),
+    gcra({ limit: 1, window: '10s' }),
+    fixedWindow({ limit: 1, window: '10s', align: 'first' }),
+  ])('frees nothing when it leaps ahead, sweeps, and steps back: %j', (policy) => {
     const clock = new TestClock(1_000_000);
-    const limit = limiter(slidingLog({ limit: 1, window: '10s' }), { clock });
+    const limit = limiter(policy as Policy, { clock });
     limit.check('victim');
     clock.advance(604_800_000);
     // Newcomers make the store look around, and the victim is as good as new by this clock.
