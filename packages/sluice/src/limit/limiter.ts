@@ -100,11 +100,23 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     mustSupport(algorithm, operation);
     if (typeof key !== 'string') throw invalid('key', 'a string', key);
     const { cost = 1 } = typeof call === 'object' && call !== null ? call : { cost: call };
-    const atMs = timeOf(call);
-    const check: Check = { name, key, policy: current, cost, operation, sinceMs, ...extra };
     // On the caller's own time the clock's word on when the policy changed means nothing.
     const isOwnTime = typeof call === 'object' && call?.atMs !== undefined;
-    return andThen(store.apply([isOwnTime ? check : { ...check, changedMs }], atMs), ([decision]) => {
+    // Every check has the same fields in the same order: the engine then knows it by heart.
+    const check: Check = {
+      name,
+      key,
+      policy: current,
+      cost,
+      operation,
+      sinceMs,
+      changedMs: isOwnTime ? undefined : changedMs,
+      maxDelayMs: extra?.maxDelayMs,
+      receipt: extra?.receipt,
+      actual: extra?.actual,
+      durationMs: extra?.durationMs,
+    };
+    return andThen(store.apply([check], timeOf(call)), ([decision]) => {
       if (frees.includes(operation)) line.nudge(key);
       return decision as Decision;
     });

@@ -563,6 +563,25 @@ describe('a changed policy', () => {
     expect(limit.check('a', 3).allowed).toBe(false);
   });
 
+  it('from slots to a log moves older charges along with those that may be later than now', () => {
+    const clock = new TestClock(6237);
+    const store = memoryStore({ clock });
+    const apply = (policy: Policy, cost: number, key = 'key') => store.apply([{ name: 'r', key, policy, cost }])[0]!;
+    const slots = slidingSlots({ limit: 7, window: 1000, slots: 10 });
+    apply(slots, 1, 'other');
+    // The clock was further already: what is in the newest slot may have happened up to its end.
+    for (const [atMs, cost] of [
+      [6099, 2],
+      [6130, 3],
+      [6146, 1],
+    ] as const) {
+      clock.set(atMs);
+      expect(apply(slots, cost).allowed).toBe(true);
+    }
+    clock.set(6170);
+    expect(apply(slidingLog({ limit: 6, window: 100 }), 1).allowed).toBe(false);
+  });
+
   it('from a loose to a strict algorithm starts with everything spent', () => {
     const { clock, before, after } = change(gcra({ limit: 10, window: '1m' }), slidingLog({ limit: 10, window: '1m' }));
     before(1);

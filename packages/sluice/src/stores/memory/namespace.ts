@@ -116,15 +116,22 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   function find(table: Table, { key, changedMs = -never }: Check, moment: Moment): Float64Array | undefined {
     const { nowMs } = moment;
     isReckoned = false;
-    for (const from of tables.size === 1 ? [table] : [table, ...tables.values()]) {
-      const row = from.rows.get(key);
-      // One that has lingered long enough is forgotten even where nobody has come to sweep it away.
-      if (!row || (from.lingerMs > 0 && forgettableInMs(from, row, nowMs) <= 0)) continue;
-      const carried = from === table ? row : carryOver(from, row, table, changedMs, nowMs);
+    const own = alive(table, key, nowMs);
+    if (own || tables.size === 1) return own;
+    for (const from of tables.values()) {
+      const row = alive(from, key, nowMs);
+      if (!row) continue;
+      const carried = carryOver(from, row, table, changedMs, nowMs);
       isReckoned = !carried;
       return carried ?? chargeAnew(from, row, table, moment);
     }
     return undefined;
+  }
+
+  /** A key's row, unless it has lingered long enough: then it is forgotten even where nobody has come to sweep it away. */
+  function alive(table: Table, key: string, nowMs: number): Float64Array | undefined {
+    const row = table.rows.get(key);
+    return row && (table.lingerMs === 0 || forgettableInMs(table, row, nowMs) > 0) ? row : undefined;
   }
 
   /** The row of a key that has none. Where its past is not known, it starts with everything spent. */
