@@ -50,6 +50,8 @@ export type { Reservation, ReserveOptions } from './limit/reservation.ts';
 export {
   type Rule,
   type RuleCounts,
+  type RuleOptions,
+  type RulePolicy,
   type Rules,
   type RulesCall,
   type RulesOptions,

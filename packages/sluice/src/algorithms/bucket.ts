@@ -31,7 +31,7 @@ export interface BucketNumbers extends Numbers {
 // Cells of one key.
 const DEBT = 0;
 const SEEN_MS = 1; // the latest time that charged the key; the debt is as of then
-export const BUCKET_CELLS = 2;
+const BUCKET_CELLS = 2;
 
 /** The numbers of a bucket that holds `size` units. Throws when they would round. */
 export function bucketNumbers(limit: number, window: number, size: number): BucketNumbers {

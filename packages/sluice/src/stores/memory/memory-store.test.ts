@@ -693,6 +693,21 @@ describe('a snapshot', () => {
     expect(store.snapshot().names).toEqual([]);
   });
 
+  it('keeps for the longest window what it held for the longest window', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const tiers = { min: slidingLog({ limit: 10, window: '1m' }), hour: slidingLog({ limit: 10, window: '1h' }) };
+    const build = (store: ReturnType<typeof memoryStore>) => rules([{ name: 'r', key: 'user', tiers }], { store });
+    const store = memoryStore({ clock });
+    build(store).check({ user: 'a', tier: 'min' }, { cost: 6 });
+    const restored = memoryStore({ clock });
+    restored.restore(JSON.parse(JSON.stringify(store.snapshot())));
+    const limits = build(restored);
+    clock.advance(120_000);
+    // Newcomers make the store look around for what can be forgotten.
+    for (let user = 0; user < 10; user += 1) limits.check({ user: `new-${user}`, tier: 'min' });
+    expect(limits.check({ user: 'a', tier: 'hour' }).tightest).toMatchObject({ allowed: true, remaining: 3 });
+  });
+
   it('goes only into an empty store with enough room', () => {
     const store = memoryStore();
     limiter(strict, { store, name: 'x' }).check('a');

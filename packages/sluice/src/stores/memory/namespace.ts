@@ -89,8 +89,11 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     const known = tables.get(textOf(policy));
     if (known) return known;
     if (tables.size >= fewTables) dropEmpty(moment);
-    const table = tableOf(name, policy, stalenessMs, sinceMs, past);
-    tables.set(textOf(policy), table);
+    return include(tableOf(name, policy, stalenessMs, sinceMs, past));
+  }
+
+  function include(table: Table): Table {
+    tables.set(textOf(table.policy), table);
     room.tables = [...room.tables, table];
     // A key may come back under the longest of the windows, so nothing of it is forgotten before that has passed.
     const longestMs = Math.max(...Array.from(tables.values(), strictWindowMs));
@@ -355,8 +358,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     answer,
     adopt(table) {
       table.past = past;
-      tables.set(textOf(table.policy), table);
-      room.tables = [...room.tables, table];
+      include(table);
     },
   };
 }
