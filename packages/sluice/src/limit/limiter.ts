@@ -8,7 +8,8 @@ import { algorithmOf, type CallOptions, mustSupport, type TimeOptions } from '..
 import type { ConcurrencyMethods, ConcurrencyPolicy } from '../algorithms/concurrency/concurrency.ts';
 import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts';
 import { privateStore } from '../stores/memory/private-store.ts';
-import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
+import { textOf } from '../stores/memory/rows.ts';
+import { type Check, type DirectChecks, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
@@ -40,6 +41,10 @@ export interface Limiter<M extends Mode = 'sync'> {
   check(key: string, options?: CallOptions): Reply<M, Decision>;
   /** `check`, when only the answer matters. */
   allow(key: string, options?: CallOptions): Reply<M, boolean>;
+  /** `check` of a key that is a range of bytes, the UTF-8 of its text: for servers that parse in the buffer and build no strings. */
+  checkBytes(bytes: Uint8Array, start?: number, end?: number, cost?: number): Reply<M, Decision>;
+  /** `checkBytes`, when only the answer matters. */
+  allowBytes(bytes: Uint8Array, start?: number, end?: number, cost?: number): Reply<M, boolean>;
   /** What `check` would answer; changes nothing. */
   peek(key: string, options?: CallOptions): Reply<M, Decision>;
   /** Forgets the key, its debt and its block. */
@@ -122,7 +127,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     });
   }
 
-  const { reserve, refundEnded } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
+  const { reserve, refundEnded, hasRefunds } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
 
   function run(operation: Operation, key: string, call?: CallOptions, extra?: Partial<Check>): Answer<Decision> {
     return andThen(refundEnded(call), () => apply(operation, key, call, extra));
@@ -130,13 +135,45 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   const line = waiting(run, ownClock, maxWaiters);
 
+  // On a clock of its own in somebody else's store the limiter tells the store the time, which only the long way does.
+  const bind = () => (clock && shared ? undefined : store.direct?.(name, current, sinceMs));
+  let direct = bind();
+
+  /** The short way for a plain cost, unless a reservation may have to be refunded first. */
+  function plainly(call: CallOptions | undefined): DirectChecks | undefined {
+    return (call === undefined || typeof call === 'number') && !hasRefunds() ? direct : undefined;
+  }
+
+  function check(key: string, call?: CallOptions): Answer<Decision> {
+    return (typeof key === 'string' && plainly(call)?.check(key, (call as number) ?? 1)) || run('check', key, call);
+  }
+
+  function allow(key: string, call?: CallOptions): Answer<boolean> {
+    const allowed = typeof key === 'string' ? plainly(call)?.allow(key, (call as number) ?? 1) : undefined;
+    return allowed ?? andThen(run('check', key, call), (decision) => decision.allowed);
+  }
+
+  function checkBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<Decision> {
+    mustBeRange(bytes, start, end);
+    const key = () => textOf(bytes.subarray(start, end));
+    return plainly(cost)?.checkBytes(bytes, start, end, cost) || run('check', key(), cost);
+  }
+
+  function allowBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<boolean> {
+    mustBeRange(bytes, start, end);
+    const allowed = plainly(cost)?.allowBytes(bytes, start, end, cost);
+    return allowed ?? andThen(checkBytes(bytes, start, end, cost), (decision) => decision.allowed);
+  }
+
   return {
     name,
     get policy() {
       return current;
     },
-    check: (key: string, call?: CallOptions) => run('check', key, call),
-    allow: (key: string, call?: CallOptions) => andThen(run('check', key, call), ({ allowed }) => allowed),
+    check,
+    allow,
+    checkBytes,
+    allowBytes,
     peek: (key: string, call?: CallOptions) => run('peek', key, call),
     reset: (key: string, call?: TimeOptions) => run('reset', key, call),
     penalize: (key: string, call?: CallOptions) => run('penalize', key, call),
@@ -155,8 +192,16 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       algorithm = algorithmOf(next);
       current = next;
       changedMs = ownClock.now();
+      direct = bind();
       line.nudge();
     },
     ...algorithm.methods?.(run),
   } as unknown as LimiterOf<P, M>;
+}
+
+function mustBeRange(bytes: Uint8Array, start: number, end: number): void {
+  if (bytes instanceof Uint8Array && start >= 0 && start <= end && end <= bytes.length) {
+    if (Number.isInteger(start) && Number.isInteger(end)) return;
+  }
+  throw invalid('bytes, start and end', 'a Uint8Array and a range within it', [typeof bytes, start, end]);
 }

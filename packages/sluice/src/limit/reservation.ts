@@ -114,5 +114,5 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
     return andThen(refundEnded(taken), () => andThen(call('reserve', key, { ...taken, cost }), open));
   }
 
-  return { reserve, refundEnded };
+  return { reserve, refundEnded, hasRefunds: () => pendings > 0 };
 }

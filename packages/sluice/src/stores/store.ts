@@ -58,12 +58,25 @@ export interface Check {
   readonly onStoreFailure?: StoreFailureMode | undefined;
 }
 
+/**
+ * A way past the batch for the plainest call, a `check` of one key: no objects but the decision. `undefined` says that the
+ * call has to go the long way, by `apply`; nothing has happened then. Keys may be ranges of bytes, the UTF-8 of their text.
+ */
+export interface DirectChecks {
+  check(key: string, cost: number): Decision | undefined;
+  allow(key: string, cost: number): boolean | undefined;
+  checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined;
+  allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined;
+}
+
 export interface Store<M extends Mode = Mode> {
   readonly mode: M;
   /** The clock that `wait` sleeps by; remote stores decide by their server's clock. */
   readonly clock: Clock;
   /** All of the checks, or none. With `atMs`, the caller's own time instead of the store's. */
   apply(checks: readonly Check[], atMs?: number): Reply<M, Decision[]>;
+  /** Checks of one policy under one name, for stores that answer at once. */
+  direct?(name: string, policy: Policy, sinceMs?: number): DirectChecks;
 }
 
 /** Refuses what is no store or no clock, and a clock coarser than the store knows of: strict windows would be too short. */

@@ -1,18 +1,27 @@
 /** The store in this process's memory: many names, synchronous, bounded, no timers. */
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import { knownFields } from '../../vocabulary/policy.ts';
+import { knownFields, oneOf, type Policy } from '../../vocabulary/policy.ts';
 import { type Check, mustFit, type Store } from '../store.ts';
-import { type Moment, momentsOf } from './moment.ts';
+import { DirectCheck, notDirect } from './direct-check.ts';
+import { processSeed, type Seed } from './key-hash.ts';
+import { type Moment, Moments } from './moment.ts';
 import { type Namespace, namespaceOf, noRoom, type Question, refusable, storeFull } from './namespace.ts';
 import { type MemoryStoreStats, roomFor } from './room.ts';
-import { restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
+import type { KeyMode } from './rows.ts';
+import { type Contents, restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
 
 export interface MemoryStoreOptions {
   /** The most keys held at once, over all names. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
   /** Default: monotonic, anchored to the wall clock once. */
   readonly clock?: Clock | undefined;
+  /**
+   * `'exact'` (default) keeps the text of each key. `'fingerprint'` keeps 64 bits of a keyed hash instead: a third of the memory.
+   * Of n keys, some two share a row with a probability of about n * n / 2^65 (1 in 37 million at a million keys); a check can
+   * then only refuse more, while `reset`, `reward` and `cancel` act on both.
+   */
+  readonly keys?: KeyMode | undefined;
 }
 
 export interface MemoryStore extends Store<'sync'> {
@@ -24,16 +33,18 @@ export interface MemoryStore extends Store<'sync'> {
 }
 
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  knownFields('memoryStore options', options, 'maxKeys clock');
+  knownFields('memoryStore options', options, 'maxKeys clock keys');
   mustFit(undefined, options.clock);
-  const { clock = monotonicClock } = options;
+  const { clock = monotonicClock, keys = 'exact' } = options;
+  oneOf('keys', keys, ['exact', 'fingerprint']);
   const room = roomFor(options.maxKeys);
   const { maxKeys } = room;
-  const momentAt = momentsOf(clock);
+  const moments = new Moments(clock);
+  let seed: Seed = processSeed;
   const names = new Map<string, Namespace>();
 
   function namespace(name: string): Namespace {
-    const known = names.get(name) ?? namespaceOf(name, room, clock.stalenessMs);
+    const known = names.get(name) ?? namespaceOf(name, room, clock.stalenessMs, keys, seed);
     names.set(name, known);
     return known;
   }
@@ -82,7 +93,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   }
 
   function apply(checks: readonly Check[], atMs?: number): Decision[] {
-    const moment = momentAt(checks, atMs);
+    const direct = applyDirectly(checks, atMs);
+    if (direct) return direct;
+    const moment = moments.of(checks, atMs);
     let asked = askAll(checks, moment);
     let go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
     let homeless: Question[] = [];
@@ -101,11 +114,75 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     });
   }
 
-  const contents = { names, room, namespace, stalenessMs: clock.stalenessMs ?? 0 };
+  // By place in the batch: what was asked there last is likely what is asked next.
+  const directs: DirectCheck[] = [];
+  const waitsMs: number[] = [];
+
+  function directAt(i: number, { name, policy, sinceMs }: Check): DirectCheck {
+    const known = directs[i];
+    if (known?.policy === policy && known.name === name) return known;
+    directs[i] = new DirectCheck(namespace(name), room, moments, policy, sinceMs);
+    return directs[i];
+  }
+
+  /** Asks every check the short way; how many newcomers there are, or `notDirect` where one has to go the long way. */
+  function askDirectly(checks: readonly Check[]): number {
+    let newcomers = 0;
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i]!;
+      const { operation, maxDelayMs } = check;
+      if ((operation !== undefined && operation !== 'check') || maxDelayMs !== undefined) return notDirect;
+      const direct = directAt(i, check);
+      for (let before = 0; before < i; before += 1) if (directs[before]!.name === check.name) return notDirect;
+      const waitMs = direct.ask(check.key, check.cost);
+      if (waitMs === notDirect) return notDirect;
+      waitsMs[i] = waitMs;
+      if (waitMs === 0 && direct.isNewcomer) newcomers += 1;
+    }
+    return newcomers;
+  }
+
+  /** A batch of plain checks, each of another name, without an object but the decisions; undefined where it is not one. */
+  function applyDirectly(checks: readonly Check[], atMs: number | undefined): Decision[] | undefined {
+    moments.begin(atMs);
+    const newcomers = askDirectly(checks);
+    if (newcomers === notDirect) return undefined;
+    let go = true;
+    for (let i = 0; i < checks.length; i += 1) if (waitsMs[i] !== 0 && !checks[i]!.shadow) go = false;
+    // What was forgotten to make room may have been asked for, or have moved what was.
+    if (go && newcomers > 0 && !(room.make(newcomers, true, moments) && askDirectly(checks) === newcomers))
+      return undefined;
+    moments.happen();
+    const decisions: Decision[] = [];
+    for (let i = 0; i < checks.length; i += 1) {
+      const direct = directs[i]!;
+      const waitMs = waitsMs[i]!;
+      if (go && waitMs === 0) direct.charge();
+      decisions.push(direct.decide(waitMs, checks[i]!.shadow === true));
+    }
+    return decisions;
+  }
+
+  const contents: Contents = {
+    names,
+    room,
+    keys,
+    get seed() {
+      return seed;
+    },
+    namespace,
+    stalenessMs: clock.stalenessMs ?? 0,
+    reseed(other) {
+      seed = other;
+      for (const { reseed } of names.values()) reseed(other);
+    },
+  };
   return {
     mode: 'sync',
     clock,
     apply,
+    direct: (name: string, policy: Policy, sinceMs?: number) =>
+      new DirectCheck(namespace(name), room, moments, policy, sinceMs),
     stats: () => ({ ...room.stats }),
     snapshot: () => takeSnapshot(contents),
     restore: (snapshot) => restoreSnapshot(contents, snapshot),

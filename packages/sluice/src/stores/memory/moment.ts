@@ -7,16 +7,41 @@ export interface Moment {
   readonly isClock: boolean;
   /** The latest that anything can have happened: time may have been further than it is now. */
   readonly latestMs: number;
+  /** Tells batches apart. */
+  readonly batch: number;
 }
 
-/** Tells the time of each batch, and remembers how far it ever was; peeking is not happening. */
-export function momentsOf(clock: Clock): (checks: readonly Check[], atMs: number | undefined) => Moment {
-  let happenedMs = Number.NEGATIVE_INFINITY;
-  return (checks, atMs) => {
-    const isClock = atMs === undefined;
-    const nowMs = isClock ? checkTime(clock.now(), 'the time of the clock') : checkTime(atMs);
-    const latestMs = Math.max(happenedMs, nowMs);
-    if (checks.some(({ operation }) => operation !== 'peek')) happenedMs = latestMs;
-    return { nowMs, isClock, latestMs };
-  };
+/** Tells the time of each batch, and remembers how far it ever was. One object for all batches: a check should make none. */
+export class Moments implements Moment {
+  nowMs = 0;
+  isClock = true;
+  latestMs = Number.NEGATIVE_INFINITY;
+  batch = 0;
+  #happenedMs = Number.NEGATIVE_INFINITY;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins a batch, now or at the caller's own time. */
+  begin(atMs: number | undefined): this {
+    this.isClock = atMs === undefined;
+    this.nowMs = atMs === undefined ? checkTime(this.#clock.now(), 'the time of the clock') : checkTime(atMs);
+    this.latestMs = Math.max(this.#happenedMs, this.nowMs);
+    this.batch += 1;
+    return this;
+  }
+
+  /** The batch takes place: peeking is not happening. */
+  happen(): void {
+    this.#happenedMs = this.latestMs;
+  }
+
+  /** Begins a batch of these checks. */
+  of(checks: readonly Check[], atMs: number | undefined): this {
+    this.begin(atMs);
+    if (checks.some(({ operation }) => operation !== 'peek')) this.happen();
+    return this;
+  }
 }

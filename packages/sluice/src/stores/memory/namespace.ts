@@ -10,8 +10,10 @@ import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
 import type { Check, Operation } from '../store.ts';
 import { carryOver, chargeAnew, everything } from './carry-over.ts';
+import type { Seed } from './key-hash.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
+import type { KeyMode } from './rows.ts';
 import {
   blankPast,
   chargeRow,
@@ -46,8 +48,12 @@ export interface Namespace {
   ask(check: Check, earlier: number, moment: Moment): Question;
   /** Carries a check out; one whose batch was refused is only answered. */
   answer(question: Question, go: boolean, moment: Moment): Decision;
+  /** The table of a policy. */
+  tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table;
   /** Takes over a table from a snapshot. */
   adopt(table: Table): void;
+  /** Takes the keys' hash from elsewhere, before there are any keys. */
+  reseed(seed: Seed): void;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -79,10 +85,16 @@ function textOf(policy: Policy): string {
 /** What a full store says. When a key will be forgotten is not known; asking again every second costs little. */
 export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'store-full' } as const;
 
-export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespace {
+export function namespaceOf(
+  name: string,
+  room: Room,
+  stalenessMs = 0,
+  keys: KeyMode = 'exact',
+  seed?: Seed,
+): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
-  const past = blankPast(room.maxKeys);
+  const past = blankPast(room.maxKeys, keys, seed);
   const { receipts } = past;
 
   function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {
@@ -107,9 +119,11 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
 
   /** Limits that come with requests make a table each; those without keys need not stay, once their batch is over. */
   function dropEmpty(moment: Moment | undefined): void {
-    const isIdle = (table: Table) => table.rows.size === 0 && (!moment || table.moment !== moment);
-    for (const [text, table] of tables) if (isIdle(table)) tables.delete(text);
-    room.tables = room.tables.filter((table) => table.name !== name || !isIdle(table));
+    for (const [text, table] of tables) {
+      table.isDropped = table.rows.size === 0 && table.batch !== moment?.batch;
+      if (table.isDropped) tables.delete(text);
+    }
+    room.tables = room.tables.filter(({ isDropped }) => !isDropped);
   }
 
   // Whether the latest row found was worked out by the time it was asked for.
@@ -134,7 +148,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   /** A key's row, unless it has lingered long enough: then it is forgotten even where nobody has come to sweep it away. */
   function alive(table: Table, key: string, nowMs: number): Float64Array | undefined {
     const row = table.rows.get(key);
-    return row && (table.lingerMs === 0 || forgettableInMs(table, row, nowMs) > 0) ? row : undefined;
+    return row && (table.lingerMs === 0 || forgettableInMs(table, row, 0, nowMs) > 0) ? row : undefined;
   }
 
   /** The row of a key that has none. Where its past is not known, it starts with everything spent. */
@@ -152,16 +166,22 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   /** Keeps a row, and no other of the same key: receipts for what it was under another policy are void. */
   function keep(table: Table, key: string, row: Float64Array): void {
     for (const other of tables.size === 1 ? [] : tables.values()) {
-      if (other === table || !other.rows.has(key)) continue;
+      if (other === table || other.rows.find(key) < 0) continue;
       room.forget(other, key);
       // Leases are the same under every policy.
-      if (!table.algorithm.release) receipts.revoke(key);
+      if (!table.algorithm.release) receipts.revoke(nameOf(key));
     }
     room.keep(table, key, row);
   }
 
+  /** What a key is called beside its row. */
+  function nameOf(key: string): string {
+    return tables.values().next().value!.rows.nameOf(key);
+  }
+
   function blockedFor(key: string, nowMs: number): number {
-    return Math.max(0, Math.ceil((blocked.get(key) ?? nowMs) - nowMs));
+    if (blocked.size === 0) return 0;
+    return Math.max(0, Math.ceil((blocked.get(nameOf(key)) ?? nowMs) - nowMs));
   }
 
   function decide(
@@ -197,12 +217,12 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     const { nowMs } = moment;
     const { key, operation, policy, sinceMs = nowMs, maxDelayMs } = check;
     const table = tableFor(policy, sinceMs, moment);
-    table.moment = moment;
+    table.batch = moment.batch;
     let cost = checkCost(check.cost);
     mustSupport(table.algorithm, operation ?? 'check');
     const found = find(table, check, moment);
     if (!refusable(operation)) {
-      if (operation === 'block') makeRoomToBlock(key, nowMs);
+      if (operation === 'block') makeRoomToBlock(nameOf(key), nowMs);
       const isNewcomer = !found && chargeOf(check) > 0;
       return { check, table, cost, waitMs: 0, blockedMs: 0, isNewcomer };
     }
@@ -229,6 +249,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     const { algorithm, numbers } = table;
     const delayMs = cost === 0 ? 0 : (algorithm.delay?.(row, 0, numbers, cost, nowMs) ?? 0);
     if (!go || cost === 0) return withGrant(check, 0, decide(question, row, delayMs, nowMs));
+    // What is peeked at must not change, and a row may be the key's own.
     const charged = chargeRow(table, operation === 'peek' ? row.slice() : row, cost, nowMs);
     if (operation !== 'peek') keep(table, check.key, charged);
     const decision = decide(question, charged, delayMs, nowMs);
@@ -258,7 +279,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   }
 
   function receiptOf({ check, table }: Question, row: Float64Array): Receipt {
-    return receipts.issue(check.key, table.algorithm.receipt(row, 0, table.numbers));
+    return receipts.issue(nameOf(check.key), table.algorithm.receipt(row, 0, table.numbers));
   }
 
   /** The operations that are never refused. */
@@ -277,11 +298,11 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
       case 'renew':
         return endLease(question, found, moment);
       case 'block':
-        blocked.set(key, nowMs + (check.durationMs ?? 0));
+        blocked.set(nameOf(key), nowMs + (check.durationMs ?? 0));
         break;
       case 'reset':
-        blocked.delete(key);
-        receipts.revoke(key);
+        blocked.delete(nameOf(key));
+        receipts.revoke(nameOf(key));
         return reset(question, found, moment);
       default:
         return giveBack(question, found, cost, moment);
@@ -318,10 +339,10 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
   function giveBack(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
     const { check, table } = question;
     const { nowMs } = moment;
-    const [receipt, refundedSince] = receipts.redeem(check.key, check.receipt) ?? [];
+    const [receipt, refundedSince] = receipts.redeem(nameOf(check.key), check.receipt) ?? [];
     if (found && (receipt || check.operation === 'reward')) {
       table.algorithm.refund?.(found, 0, table.numbers, cost, nowMs, receipt, refundedSince);
-      receipts.refunded(check.key, cost);
+      receipts.refunded(nameOf(check.key), cost);
       keep(table, check.key, found);
     }
     return done(question, found ?? newcomer(table, moment), nowMs);
@@ -331,7 +352,7 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     const { check, table } = question;
     const { algorithm, numbers } = table;
     const { nowMs } = moment;
-    const [receipt] = receipts.redeem(check.key, check.receipt) ?? [];
+    const [receipt] = receipts.redeem(nameOf(check.key), check.receipt) ?? [];
     if (!found || !receipt) return { ...done(question, found ?? newcomer(table, moment), nowMs), allowed: false };
     const isRenewal = check.operation === 'renew';
     const row = isRenewal ? algorithm.extend!(found, numbers, nowMs) : found;
@@ -356,9 +377,14 @@ export function namespaceOf(name: string, room: Room, stalenessMs = 0): Namespac
     past,
     ask,
     answer,
+    tableFor,
     adopt(table) {
       table.past = past;
       include(table);
+    },
+    reseed(other) {
+      past.seed = other;
+      for (const table of tables.values()) retain(table, stalenessMs, table.retainMs);
     },
   };
 }

@@ -1,19 +1,21 @@
 /** The memory store of a limiter that shares with nobody: one name, one check at a time, no snapshots, little code. */
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Check, Store } from '../store.ts';
-import { momentsOf } from './moment.ts';
+import { DirectCheck } from './direct-check.ts';
+import { Moments } from './moment.ts';
 import { namespaceOf, noRoom, refusable, storeFull } from './namespace.ts';
 import { roomFor } from './room.ts';
 
 export function privateStore(name: string, clock: Clock = monotonicClock, maxKeys?: number): Store<'sync'> {
   const room = roomFor(maxKeys);
-  const momentAt = momentsOf(clock);
-  const { ask, answer } = namespaceOf(name, room, clock.stalenessMs);
+  const moments = new Moments(clock);
+  const namespace = namespaceOf(name, room, clock.stalenessMs);
+  const { ask, answer } = namespace;
   return {
     mode: 'sync',
     clock,
     apply(checks, atMs) {
-      const moment = momentAt(checks, atMs);
+      const moment = moments.of(checks, atMs);
       const question = ask(checks[0] as Check, 0, moment);
       const isFull = question.isNewcomer && !room.make(1, question.table.algorithm.strict, moment);
       if (isFull && !refusable(question.check.operation)) throw noRoom(question.check.key);
@@ -21,5 +23,6 @@ export function privateStore(name: string, clock: Clock = monotonicClock, maxKey
       const decision = answer(question, question.waitMs === 0 && !isFull, moment);
       return [isFull ? { ...decision, ...storeFull } : decision];
     },
+    direct: (_name, policy, sinceMs) => new DirectCheck(namespace, room, moments, policy, sinceMs),
   };
 }

@@ -47,40 +47,29 @@ export function roomFor(maxKeys = 1_000_000): Room {
     tables: [],
     forgotUpToMs: Number.NEGATIVE_INFINITY,
     keep(table, key, row) {
-      if (!table.rows.has(key)) stats.keys += 1;
+      const before = table.rows.size;
       table.rows.set(key, row);
+      stats.keys += table.rows.size - before;
     },
     forget(table, key) {
       if (table.rows.delete(key)) stats.keys -= 1;
     },
-    make(newcomers, strict, { nowMs, isClock }) {
+    make(newcomers, strict, moment) {
       const most = maxKeys - newcomers;
-      const full = stats.keys > most;
-      const evictable: { readonly table: Table; readonly key: string; readonly inMs: number }[] = [];
-      // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
-      let looks = full ? looksWhenFull + newcomers : isClock ? looksPerNewcomer : 0;
-      // An empty table, or the end of one, costs no look: else many tables would hide the keys.
-      let ends = room.tables.length + 1;
-      while (looks > 0 && ends > 0 && !(full && stats.keys <= most)) {
-        const table = room.tables[turn % room.tables.length]!;
-        const { done, value } = table.hand.next();
-        if (done) {
-          table.hand = table.rows.entries();
-          turn += 1;
-          ends -= 1;
-          continue;
-        }
-        looks -= 1;
-        const [key, row] = value;
-        const inMs = forgettableInMs(table, row, nowMs);
-        if (inMs <= 0) drop(table, key, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
-        else if (!table.algorithm.strict) evictable.push({ table, key, inMs });
+      if (stats.keys <= most) {
+        // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
+        if (moment.isClock) look(looksPerNewcomer, most, moment);
+        return true;
       }
+      const evictable: Evictable[] = [];
+      look(looksWhenFull + newcomers, most, moment, evictable);
       // All that are needed, or none: a batch that does not fit must not cost others their state.
       const needed = stats.keys - most;
       if (needed > 0 && !strict && evictable.length >= needed) {
-        for (const { table, key } of evictable.sort((a, b) => a.inMs - b.inMs).slice(0, needed)) {
-          drop(table, key, nowMs, nowMs);
+        for (const { table, key } of evictable.slice(0, needed)) {
+          if (table.rows.findNamed(key) < 0) continue;
+          table.rows.remove();
+          dropped(table, key, moment.nowMs, moment.nowMs);
           stats.evictedLiveKeys += 1;
         }
       }
@@ -88,13 +77,54 @@ export function roomFor(maxKeys = 1_000_000): Room {
     },
   };
 
-  /** Forgets a key of which it is known that it was not charged after `chargedMs`. */
-  function drop(table: Table, key: string, chargedMs: number, nowMs: number): void {
-    room.forget(table, key);
-    table.past.unknownBeforeMs = Math.max(table.past.unknownBeforeMs, chargedMs);
-    table.past.receipts.revoke(key);
+  /** Looks at so many keys and forgets those that can be forgotten; in a full store only as many as are needed. */
+  function look(many: number, most: number, { nowMs }: Moment, evictable?: Evictable[]): void {
+    let looks = many;
+    // An empty table, or the end of one, costs no look: else many tables would hide the keys.
+    let ends = room.tables.length + 1;
+    while (looks > 0 && ends > 0 && !(evictable && stats.keys <= most)) {
+      const table = room.tables[turn % room.tables.length]!;
+      const { rows } = table;
+      const at = rows.next();
+      if (at < 0) {
+        turn += 1;
+        ends -= 1;
+        continue;
+      }
+      looks -= 1;
+      const inMs = forgettableInMs(table, rows.cells, at, nowMs);
+      if (inMs <= 0) {
+        const key = rows.name();
+        rows.removeNext();
+        dropped(table, key, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
+      } else if (evictable && !table.algorithm.strict) insertEvictable(evictable, table, inMs, stats.keys - most);
+    }
+  }
+
+  /** A key was forgotten of which it is known that it was not charged after `chargedMs`. */
+  function dropped({ past }: Table, key: string, chargedMs: number, nowMs: number): void {
+    stats.keys -= 1;
+    past.unknownBeforeMs = Math.max(past.unknownBeforeMs, chargedMs);
+    past.receipts.revoke(key);
     room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
   }
 
   return room;
+}
+
+interface Evictable {
+  readonly table: Table;
+  readonly key: string;
+  readonly inMs: number;
+}
+
+/** Adds the row that its table found last, if it is among the `needed` that are the closest to being as good as new. */
+function insertEvictable(evictable: Evictable[], table: Table, inMs: number, needed: number): void {
+  const place = evictable.findIndex((other) => inMs < other.inMs);
+  if (place < 0 && evictable.length >= needed) return;
+  const key = table.rows.name();
+  // The hand may have come round.
+  if (evictable.some((other) => other.table === table && other.key === key)) return;
+  evictable.splice(place < 0 ? evictable.length : place, 0, { table, key, inMs });
+  evictable.length = Math.min(evictable.length, needed);
 }

@@ -1,8 +1,10 @@
 /** A memory store's contents as plain data: it survives JSON, a file, and a change of policies in between. */
 import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
+import type { Seed } from './key-hash.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
+import type { KeyMode } from './rows.ts';
 import { blankPast, retain, type Table, tableOf } from './table.ts';
 
 export interface SnapshotTable {
@@ -23,6 +25,8 @@ export interface SnapshotName {
 
 export interface Snapshot {
   readonly version: 1;
+  /** Of a store that keeps fingerprints of its keys: the key of their hash. Whoever has it can prepare keys that collide. */
+  readonly seed?: readonly [number, number];
   readonly names: readonly SnapshotName[];
 }
 
@@ -30,13 +34,17 @@ export interface Snapshot {
 export interface Contents {
   readonly names: ReadonlyMap<string, Namespace>;
   readonly room: Room;
+  readonly keys: KeyMode;
+  readonly seed: Seed;
   readonly stalenessMs: number;
   namespace(name: string): Namespace;
+  reseed(seed: Seed): void;
 }
 
-export function takeSnapshot({ names }: Contents): Snapshot {
+export function takeSnapshot({ names, keys, seed }: Contents): Snapshot {
   return {
     version: 1,
+    ...(keys === 'fingerprint' && { seed }),
     names: Array.from(names, ([name, { tables, blocked, past }]) => ({
       name,
       // JSON has no -Infinity.
@@ -46,7 +54,7 @@ export function takeSnapshot({ names }: Contents): Snapshot {
         policy: { ...policy },
         sinceMs,
         retainMs,
-        entries: Array.from(rows, ([key, row]) => [key, ...row] as const),
+        entries: Array.from(rows.entries(), ([key, row]) => [key, ...row] as const),
       })),
     })),
   };
@@ -57,13 +65,20 @@ function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean 
 }
 
 /** Puts a snapshot's contents into an empty store; all of it, or none. */
-export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snapshot: Snapshot): void {
+export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
+  const { room, namespace, stalenessMs, keys: mode } = contents;
   const { stats, maxKeys } = room;
   if (stats.keys > 0) throw new SluiceError('invalid-snapshot', 'restore() needs a store that holds no keys yet.');
   const tables: Table[] = [];
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
+    const { seed } = snapshot;
+    if ((seed !== undefined) !== (mode === 'fingerprint'))
+      throw new Error(
+        `it was taken of a store with ${seed ? '' : 'no '}fingerprints for keys, this one has ${mode} keys`,
+      );
+    if (seed && !(seed.length === 2 && seed.every((half) => half === (half | 0)))) throw new Error('its seed is none');
     for (const { name, blocked, unknownBeforeMs = 0, tables: saved } of snapshot.names) {
       if (typeof name !== 'string' || !Number.isFinite(unknownBeforeMs))
         throw new Error(`"${name}" is not a name with its past`);
@@ -72,13 +87,14 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
       }
       for (const { policy, sinceMs, retainMs, entries } of saved) {
         if (!Number.isFinite(sinceMs) || !(retainMs >= 0)) throw new Error('sinceMs and retainMs are no times');
-        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs, blankPast(1));
+        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs, blankPast(1, mode, seed));
         retain(table, stalenessMs, retainMs);
         for (const [key, ...cells] of entries) {
           if (typeof key !== 'string' || !cells.every(Number.isFinite))
             throw new Error(`the cells of key "${key}" are not numbers`);
           if (!fits(table, cells)) throw new Error(`key "${key}" has ${cells.length} cells, which its policy does not`);
-          table.rows.set(key, Float64Array.from(cells));
+          if (seed && !/^[\da-f]{16}$/.test(key)) throw new Error(`"${key}" is no fingerprint`);
+          table.rows.setNamed(key, Float64Array.from(cells));
         }
         keys += table.rows.size;
         tables.push(table);
@@ -90,6 +106,7 @@ export function restoreSnapshot({ room, namespace, stalenessMs }: Contents, snap
   if (keys > maxKeys) {
     throw new SluiceError('store-full', `The snapshot holds ${keys} keys, maxKeys is ${maxKeys}. Raise maxKeys.`);
   }
+  if (snapshot.seed) contents.reseed(snapshot.seed);
   for (const table of tables) namespace(table.name).adopt(table);
   for (const { name, blocked, unknownBeforeMs } of snapshot.names) {
     const space = namespace(name);

@@ -1,8 +1,9 @@
 /** The keys of one name under one policy, each with its cells. */
 import { type Algorithm, algorithmOf, type Numbers } from '../../algorithms/algorithm.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import type { Seed } from './key-hash.ts';
 import { type Ledger, ledger } from './ledger.ts';
-import type { Moment } from './moment.ts';
+import { type KeyMode, Rows } from './rows.ts';
 
 export interface Table {
   readonly name: string;
@@ -15,17 +16,20 @@ export interface Table {
   readonly sinceMs: number;
   /** How long a key is kept after it is as good as new; longer while the name also has a policy with a longer window. */
   lingerMs: number;
-  readonly rows: Map<string, Float64Array>;
-  /** Goes round the rows, a few at a time, to find those that can be forgotten. It lives through changes of the map. */
-  hand: Iterator<[string, Float64Array]>;
+  rows: Rows;
   /** What is no longer known, for all tables of the name. */
   past: Past;
   /** The latest batch that asked for it. */
-  moment?: Moment;
+  batch: number;
+  /** It is no longer one of its name's: nothing may be written to it. */
+  isDropped: boolean;
 }
 
 /** What a name has forgotten. */
 export interface Past {
+  readonly keys: KeyMode;
+  /** The key of the keys' hash. */
+  seed: Seed | undefined;
   /** A key without a row may have been charged before this moment. */
   unknownBeforeMs: number;
   /** Receipts of a forgotten key are void: whoever has its name next is somebody else. */
@@ -33,22 +37,28 @@ export interface Past {
 }
 
 /** A past of which everything is known. */
-export function blankPast(maxKeys: number): Past {
-  return { unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
+export function blankPast(maxKeys: number, keys: KeyMode, seed?: Seed): Past {
+  return { keys, seed, unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
 }
 
 export function tableOf(name: string, policy: Policy, stalenessMs: number, sinceMs: number, past: Past): Table {
-  const rows = new Map<string, Float64Array>();
   const algorithm = algorithmOf(policy);
   const numbers = algorithm.prepare(policy, stalenessMs, 0);
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
-  return { name, policy, algorithm, numbers, retainMs: 0, sinceMs, lingerMs, rows, hand: rows.entries(), past };
+  const rows = rowsOf(name, algorithm, numbers, past);
+  return { name, policy, algorithm, numbers, retainMs: 0, sinceMs, lingerMs, rows, past, batch: 0, isDropped: false };
+}
+
+function rowsOf(name: string, algorithm: Algorithm, numbers: Numbers, { keys, seed }: Past): Rows {
+  return new Rows(name, algorithm.extend ? 0 : algorithm.cells(numbers), keys, seed);
 }
 
 /** Makes a table without rows keep more of the past than its own window. */
 export function retain(table: Table, stalenessMs: number, retainMs: number): void {
+  const { name, algorithm, policy, past } = table;
   table.retainMs = retainMs;
-  table.numbers = table.algorithm.prepare(table.policy, stalenessMs, retainMs + stalenessMs);
+  table.numbers = algorithm.prepare(policy, stalenessMs, retainMs + stalenessMs);
+  table.rows = rowsOf(name, algorithm, table.numbers, past);
 }
 
 /** How far back a strict policy looks; 0 for the others. */
@@ -71,6 +81,11 @@ export function chargeRow({ algorithm, numbers }: Table, row: Float64Array, cost
 }
 
 /** How long until a row may be forgotten without anyone noticing; 0 or less when it may. */
-export function forgettableInMs({ algorithm, numbers, lingerMs }: Table, row: Float64Array, nowMs: number): number {
-  return algorithm.asNewInMs(row, 0, numbers, nowMs) + lingerMs;
+export function forgettableInMs(
+  { algorithm, numbers, lingerMs }: Table,
+  cells: Float64Array,
+  at: number,
+  nowMs: number,
+): number {
+  return algorithm.asNewInMs(cells, at, numbers, nowMs) + lingerMs;
 }

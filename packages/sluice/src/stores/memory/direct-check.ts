@@ -1,0 +1,182 @@
+/**
+ * The short way for the plainest call there is: one `check` of a key that the table knows, or that may simply be added.
+ * It reads and writes the cells where they lie and makes nothing but the decision.
+ *
+ *      ask ──► 0: it may go ──► charge ──► decide
+ *        ├───► more: refused ────────────► decide
+ *        └───► notDirect: the long way has to be gone (a block, a changed policy, a full store, a wrong argument);
+ *              nothing has happened
+ *
+ * What it answers is what the long way (`namespace.ts`) would have answered, and a test compares the two.
+ */
+import type { Decision } from '../../vocabulary/decision.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+import type { DirectChecks } from '../store.ts';
+import type { Moments } from './moment.ts';
+import type { Namespace } from './namespace.ts';
+import type { Room } from './room.ts';
+import { textOf } from './rows.ts';
+import { forgettableInMs, type Table } from './table.ts';
+
+export const notDirect = -1;
+
+const never = Number.POSITIVE_INFINITY;
+
+export class DirectCheck implements DirectChecks {
+  readonly name: string;
+  readonly policy: Policy;
+  /** Whether the call asked last has no row yet. */
+  isNewcomer = false;
+  readonly #namespace: Namespace;
+  readonly #room: Room;
+  readonly #moments: Moments;
+  readonly #sinceMs: number | undefined;
+  #table: Table;
+  // The call asked last.
+  #cells: Float64Array;
+  #at = 0;
+  #key = '';
+  #cost = 0;
+  #delayMs = 0;
+  // Where the cells of a newcomer are made up.
+  #scratch: Float64Array;
+
+  constructor(namespace: Namespace, room: Room, moments: Moments, policy: Policy, sinceMs: number | undefined) {
+    this.policy = policy;
+    this.#namespace = namespace;
+    this.#room = room;
+    this.#moments = moments;
+    this.#sinceMs = sinceMs;
+    this.#table = namespace.tableFor(policy, sinceMs ?? moments.nowMs);
+    this.name = this.#table.name;
+    this.#cells = this.#scratch = new Float64Array(0);
+  }
+
+  check(key: string, cost: number): Decision | undefined {
+    const waitMs = this.#call(key, this.#table.rows.find(key), cost);
+    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
+  }
+
+  allow(key: string, cost: number): boolean | undefined {
+    const waitMs = this.#call(key, this.#table.rows.find(key), cost);
+    return waitMs === notDirect ? undefined : waitMs === 0;
+  }
+
+  checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {
+    const at = this.#table.rows.findBytes(bytes, start, end);
+    const waitMs = this.#call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
+  }
+
+  allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined {
+    const at = this.#table.rows.findBytes(bytes, start, end);
+    const waitMs = this.#call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    return waitMs === notDirect ? undefined : waitMs === 0;
+  }
+
+  /** One check that is a batch of its own. */
+  #call(key: string, at: number, cost: number): number {
+    const moments = this.#moments;
+    moments.begin(undefined);
+    const waitMs = this.#ask(key, at, cost);
+    if (waitMs === 0) {
+      if (this.isNewcomer && !this.#room.make(1, this.#table.algorithm.strict, moments)) return notDirect;
+      this.charge();
+    }
+    if (waitMs !== notDirect) moments.happen();
+    return waitMs;
+  }
+
+  /** The milliseconds until the call may go, at the moment that has begun; nothing is written. */
+  ask(key: string, cost: number): number {
+    return this.#ask(key, this.#table.rows.find(key), cost);
+  }
+
+  #ask(key: string, at: number, cost: number): number {
+    const table = this.#table;
+    const { algorithm, numbers, rows } = table;
+    const { nowMs } = this.#moments;
+    if (!(cost > 0 && cost <= numbers.limit)) return notDirect;
+    const { blocked } = this.#namespace;
+    if (blocked.size > 0 && blocked.has(at < 0 ? rows.nameOf(key) : rows.name())) return notDirect;
+    this.isNewcomer = at < 0;
+    if (at >= 0) {
+      this.#cells = rows.cells;
+      this.#at = at;
+      if (table.lingerMs > 0 && forgettableInMs(table, rows.cells, at, nowMs) <= 0) return notDirect;
+    } else if (!this.#makeUp(key)) return notDirect;
+    this.#cost = cost;
+    const waitMs = algorithm.wait(this.#cells, this.#at, numbers, cost, nowMs, never);
+    if (waitMs === 0) {
+      this.#delayMs = algorithm.delay ? algorithm.delay(this.#cells, this.#at, numbers, cost, nowMs) : 0;
+      return 0;
+    }
+    // A refusal that is written down is not for here, and a newcomer that is refused is not a plain one.
+    return numbers.countRejected || this.isNewcomer ? notDirect : waitMs;
+  }
+
+  /** Takes the cost of the call asked last, which may go and for which there is room. */
+  charge(): void {
+    const { algorithm, numbers, rows } = this.#table;
+    const { nowMs } = this.#moments;
+    if (this.isNewcomer) {
+      const { size } = rows;
+      const own = this.#scratch.slice();
+      const at = rows.insert(this.#key, own);
+      this.#room.stats.keys += rows.size - size;
+      if (rows.cells !== own) rows.cells.set(own, at);
+      this.#cells = rows.cells;
+      this.#at = at;
+    }
+    if (algorithm.extend) {
+      const roomy = algorithm.extend(this.#cells, numbers, nowMs);
+      // The row asked for is the one found last: nothing came between.
+      if (roomy !== this.#cells) rows.replace(roomy);
+      this.#cells = roomy;
+    }
+    algorithm.charge(this.#cells, this.#at, numbers, this.#cost, nowMs);
+  }
+
+  /** What is said to the call asked last. */
+  decide(waitMs: number, shadow: boolean): Decision {
+    const { name, algorithm, numbers, policy } = this.#table;
+    const { nowMs } = this.#moments;
+    const available = algorithm.available(this.#cells, this.#at, numbers, nowMs);
+    const resetAfterMs = Math.ceil(algorithm.asNewInMs(this.#cells, this.#at, numbers, nowMs));
+    const remaining = available >= 1 ? Math.floor(available) : 0;
+    const { limit } = numbers;
+    const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
+      allowed: waitMs === 0,
+      limit,
+      remaining,
+      retryAfterMs: waitMs,
+      resetAfterMs: Math.max(0, resetAfterMs),
+      delayMs: waitMs === 0 ? this.#delayMs : 0,
+      rule: name,
+      policy,
+    };
+    if (waitMs > 0) decision.reason = 'limit';
+    if (shadow) decision.shadow = true;
+    return decision;
+  }
+
+  /** Makes up the cells of a newcomer, if it is a plain one. */
+  #makeUp(key: string): boolean {
+    if (this.#table.isDropped) {
+      // For the next time: limits that come with requests make tables, and those without keys do not stay.
+      this.#table = this.#namespace.tableFor(this.policy, this.#sinceMs ?? this.#moments.nowMs);
+      return false;
+    }
+    const { algorithm, numbers, past, sinceMs } = this.#table;
+    const { nowMs, isClock } = this.#moments;
+    if (this.#namespace.tables.size > 1 || past.unknownBeforeMs + (numbers.coveredMs ?? 0) > nowMs) return false;
+    if (isClock && nowMs < this.#room.forgotUpToMs) return false;
+    const cells = algorithm.cells(numbers);
+    if (this.#scratch.length !== cells) this.#scratch = new Float64Array(cells);
+    algorithm.fresh(this.#scratch, 0, numbers, nowMs, sinceMs);
+    this.#cells = this.#scratch;
+    this.#at = 0;
+    this.#key = key;
+    return true;
+  }
+}

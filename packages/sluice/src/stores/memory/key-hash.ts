@@ -1,0 +1,136 @@
+/**
+ * A keyed hash of keys: HalfSipHash-1-3 over the key's UTF-8 bytes, 64 bits of its final state. The key of the hash is drawn
+ * once per process, so that nobody can prepare keys that all land in one place.
+ *
+ * A text and its UTF-8 bytes hash alike. The result is left in `low` and `high`: a pair could only be returned as an object.
+ */
+
+const encoder = new TextEncoder();
+let scratch = new Uint8Array(256);
+
+/** The UTF-8 bytes of a text, until the next call; how many they are is `encodedBytes`. */
+export function encode(text: string): Uint8Array {
+  // One UTF-16 unit becomes at most three bytes.
+  if (scratch.length < 3 * text.length) scratch = new Uint8Array(3 * text.length);
+  encodedBytes = encoder.encodeInto(text, scratch).written;
+  return scratch;
+}
+
+export let encodedBytes = 0;
+
+/** The key of the hash. */
+export type Seed = readonly [number, number];
+
+/** Drawn once per process. */
+export const processSeed = Array.from(crypto.getRandomValues(new Int32Array(2))) as unknown as Seed;
+
+export class KeyHash {
+  low = 0;
+  high = 0;
+  readonly #key0: number;
+  readonly #key1: number;
+
+  /** Keys of different names hash differently. */
+  constructor(name: string, [key0, key1]: Seed = processSeed) {
+    this.#key0 = key0;
+    this.#key1 = key1;
+    this.ofText(name);
+    this.#key0 ^= this.low;
+    this.#key1 ^= this.high;
+  }
+
+  ofText(text: string): void {
+    const length = text.length;
+    let v0 = this.#key0;
+    let v1 = this.#key1;
+    let v2 = 0x6c796765 ^ v0;
+    let v3 = 0x74656462 ^ v1;
+    let seen = 0;
+    let i = 0;
+    for (const whole = length & ~3; i < whole; i += 4) {
+      const a = text.charCodeAt(i);
+      const b = text.charCodeAt(i + 1);
+      const c = text.charCodeAt(i + 2);
+      const d = text.charCodeAt(i + 3);
+      seen |= a | b | c | d;
+      const word = a | (b << 8) | (c << 16) | (d << 24);
+      v3 ^= word;
+      // One round of SipHash on 32-bit words. Written out where it is used: a function would have four results.
+      v0 = (v0 + v1) | 0;
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+      v0 = (v0 << 16) | (v0 >>> 16);
+      v2 = (v2 + v3) | 0;
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+      v2 = (v2 << 16) | (v2 >>> 16);
+      v0 ^= word;
+    }
+    let last = length << 24;
+    for (let shift = 0; i < length; i += 1, shift += 8) {
+      const unit = text.charCodeAt(i);
+      seen |= unit;
+      last |= unit << shift;
+    }
+    if (seen < 0x80) this.#finish(v0, v1, v2, v3, last);
+    else {
+      const bytes = encode(text);
+      this.ofBytes(bytes, 0, encodedBytes);
+    }
+  }
+
+  ofBytes(bytes: Uint8Array, start: number, end: number): void {
+    const length = end - start;
+    let v0 = this.#key0;
+    let v1 = this.#key1;
+    let v2 = 0x6c796765 ^ v0;
+    let v3 = 0x74656462 ^ v1;
+    let i = start;
+    for (const whole = start + (length & ~3); i < whole; i += 4) {
+      const word = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+      v3 ^= word;
+      v0 = (v0 + v1) | 0;
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+      v0 = (v0 << 16) | (v0 >>> 16);
+      v2 = (v2 + v3) | 0;
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+      v2 = (v2 << 16) | (v2 >>> 16);
+      v0 ^= word;
+    }
+    let last = length << 24;
+    for (let shift = 0; i < end; i += 1, shift += 8) last |= bytes[i]! << shift;
+    this.#finish(v0, v1, v2, v3, last);
+  }
+
+  #finish(a: number, b: number, c: number, d: number, last: number): void {
+    let v0 = a;
+    let v1 = b;
+    let v2 = c;
+    let v3 = d ^ last;
+    for (let round = 0; round < 4; round += 1) {
+      v0 = (v0 + v1) | 0;
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+      v0 = (v0 << 16) | (v0 >>> 16);
+      v2 = (v2 + v3) | 0;
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+      v2 = (v2 << 16) | (v2 >>> 16);
+      if (round === 0) {
+        v0 ^= last;
+        v2 ^= 0xff;
+      }
+    }
+    this.low = v1 ^ v3;
+    // An empty place in a table has 0 here.
+    this.high = v0 ^ v2 || 1;
+  }
+}
