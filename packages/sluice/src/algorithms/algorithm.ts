@@ -69,6 +69,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
    * `maxDelayMs` is the longest delay the caller would accept from a shaping algorithm.
    */
   wait(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number, maxDelayMs: number): number;
+  /** `wait`, and `charge` if that is 0, in one: for algorithms that can do it faster, and never delay. */
+  step?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): number;
   /** How long a call that passes has to be held back. Only shaping algorithms have it. */
   delay?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): number;
   /** Takes the cost, room or not: more than there is becomes debt. */

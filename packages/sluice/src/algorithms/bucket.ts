@@ -92,6 +92,17 @@ export const bucket = {
     cells[at + SEEN_MS] = seenAtMs(cells, at, nowMs);
   },
 
+  step(cells: Float64Array, at: number, numbers: BucketNumbers, cost: number, nowMs: number): number {
+    const elapsedMs = nowMs - cells[at + SEEN_MS]!;
+    let debt = cells[at + DEBT]!;
+    if (elapsedMs > 0) debt = Math.max(0, debt - elapsedMs * numbers.drain);
+    const parts = cost * numbers.unit;
+    if (debt - (numbers.capacity - parts) > 0) return bucket.wait(cells, at, numbers, cost, nowMs);
+    cells[at + DEBT] = debt + parts;
+    if (elapsedMs > 0) cells[at + SEEN_MS] = nowMs;
+    return 0;
+  },
+
   receipt: (cells: Float64Array, at: number): Receipt => [cells[at + DEBT]!, cells[at + SEEN_MS]!],
 
   // What has drained since the charge was spent on time that passes for everyone; giving that back too would let others

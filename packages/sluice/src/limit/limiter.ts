@@ -127,7 +127,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     });
   }
 
-  const { reserve, refundEnded, hasRefunds } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
+  const { reserve, refundEnded, unsettled } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
 
   function run(operation: Operation, key: string, call?: CallOptions, extra?: Partial<Check>): Answer<Decision> {
     return andThen(refundEnded(call), () => apply(operation, key, call, extra));
@@ -135,34 +135,39 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   const line = waiting(run, ownClock, maxWaiters);
 
+  // The short way for a plain cost, unless a reservation may have to be refunded first.
   // On a clock of its own in somebody else's store the limiter tells the store the time, which only the long way does.
   const bind = () => (clock && shared ? undefined : store.direct?.(name, current, sinceMs));
   let direct = bind();
 
-  /** The short way for a plain cost, unless a reservation may have to be refunded first. */
-  function plainly(call: CallOptions | undefined): DirectChecks | undefined {
-    return (call === undefined || typeof call === 'number') && !hasRefunds() ? direct : undefined;
-  }
-
   function check(key: string, call?: CallOptions): Answer<Decision> {
-    return (typeof key === 'string' && plainly(call)?.check(key, (call as number) ?? 1)) || run('check', key, call);
+    if (direct !== undefined && typeof key === 'string' && unsettled.refunds === 0) {
+      const cost = call === undefined ? 1 : call;
+      const decision = typeof cost === 'number' ? direct.check(key, cost) : undefined;
+      if (decision !== undefined) return decision;
+    }
+    return run('check', key, call);
   }
 
   function allow(key: string, call?: CallOptions): Answer<boolean> {
-    const allowed = typeof key === 'string' ? plainly(call)?.allow(key, (call as number) ?? 1) : undefined;
-    return allowed ?? andThen(run('check', key, call), (decision) => decision.allowed);
+    if (direct !== undefined && typeof key === 'string' && unsettled.refunds === 0) {
+      const cost = call === undefined ? 1 : call;
+      const allowed = typeof cost === 'number' ? direct.allow(key, cost) : undefined;
+      if (allowed !== undefined) return allowed;
+    }
+    return andThen(run('check', key, call), (decision) => decision.allowed);
   }
 
   function checkBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<Decision> {
     mustBeRange(bytes, start, end);
-    const key = () => textOf(bytes.subarray(start, end));
-    return plainly(cost)?.checkBytes(bytes, start, end, cost) || run('check', key(), cost);
+    const decision = unsettled.refunds === 0 ? direct?.checkBytes(bytes, start, end, cost) : undefined;
+    return decision ?? run('check', textOf(bytes.subarray(start, end)), cost);
   }
 
   function allowBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<boolean> {
     mustBeRange(bytes, start, end);
-    const allowed = plainly(cost)?.allowBytes(bytes, start, end, cost);
-    return allowed ?? andThen(checkBytes(bytes, start, end, cost), (decision) => decision.allowed);
+    const allowed = unsettled.refunds === 0 ? direct?.allowBytes(bytes, start, end, cost) : undefined;
+    return allowed ?? andThen(run('check', textOf(bytes.subarray(start, end)), cost), (decision) => decision.allowed);
   }
 
   return {
@@ -200,8 +205,8 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 }
 
 function mustBeRange(bytes: Uint8Array, start: number, end: number): void {
-  if (bytes instanceof Uint8Array && start >= 0 && start <= end && end <= bytes.length) {
-    if (Number.isInteger(start) && Number.isInteger(end)) return;
+  if (start >= 0 && start <= end && end <= bytes?.length && Number.isInteger(start) && Number.isInteger(end)) {
+    if (bytes instanceof Uint8Array) return;
   }
   throw invalid('bytes, start and end', 'a Uint8Array and a range within it', [typeof bytes, start, end]);
 }

@@ -42,11 +42,11 @@ const maxPending = 100_000;
 export function reservations(call: AnyCall, now: (options: CallOptions | undefined) => number) {
   // Those to be refunded at their end, by how long they were given: within each, the first in is the first out.
   const refunds = new Map<number, Set<Pending>>();
-  let pendings = 0;
+  const unsettled = { refunds: 0 };
 
   function forget(expiresMs: number, pending: Pending): void {
     const line = refunds.get(expiresMs);
-    if (line?.delete(pending)) pendings -= 1;
+    if (line?.delete(pending)) unsettled.refunds -= 1;
     if (line?.size === 0) refunds.delete(expiresMs);
   }
 
@@ -68,7 +68,7 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
     const expiresMs = parseDuration(expiresIn, 'expiresIn');
     const endsMs = now(taken) + expiresMs;
     const isRefunded = oneOf('onExpire', onExpire, ['spend', 'refund']) === 'refund';
-    if (isRefunded && pendings >= maxPending) {
+    if (isRefunded && unsettled.refunds >= maxPending) {
       throw new SluiceError(
         'store-full',
         `There are ${maxPending} reservations to be refunded. Settle them, or let them be spent.`,
@@ -106,7 +106,7 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
       const pending: Pending = { endsMs, refund: () => settle(0, { atMs: endsMs }) };
       if (allowed && isRefunded) {
         refunds.set(expiresMs, (refunds.get(expiresMs) ?? new Set()).add(pending));
-        pendings += 1;
+        unsettled.refunds += 1;
       }
       return { allowed, decision, commit, cancel: (time?: TimeOptions) => commit(0, time) } as Reservation<Mode>;
     }
@@ -114,5 +114,5 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
     return andThen(refundEnded(taken), () => andThen(call('reserve', key, { ...taken, cost }), open));
   }
 
-  return { reserve, refundEnded, hasRefunds: () => pendings > 0 };
+  return { reserve, refundEnded, unsettled };
 }

@@ -14,6 +14,11 @@ export interface Clock {
    * window, so that a stale reading makes them refuse longer and never admit more. Default 0.
    */
   readonly stalenessMs?: number;
+  /**
+   * A reading from earlier in the same turn of the event loop, where that is cheaper; `tickClock` has it. Asked instead of
+   * `now` for single checks of policies that are not strict.
+   */
+  recent?(): number;
 }
 
 // Anchored once: an NTP step or a hand-set wall clock afterwards moves nothing, because only the monotonic part advances.
@@ -53,7 +58,10 @@ function timer(ms: number, signal?: AbortSignal): Promise<void> {
 const furthestMs = 1e14;
 
 /** A time, checked: a NaN would compare false with everything and slip through every limit. */
-export function checkTime(atMs: number, field = 'atMs'): number {
-  if (typeof atMs === 'number' && Math.abs(atMs) <= furthestMs) return atMs;
+export function checkTime(atMs: number, field?: string): number {
+  return typeof atMs === 'number' && atMs <= furthestMs && atMs >= -furthestMs ? atMs : notATime(atMs, field);
+}
+
+function notATime(atMs: unknown, field = 'atMs'): never {
   throw invalid(field, `milliseconds since the epoch, at most ${furthestMs}`, atMs);
 }

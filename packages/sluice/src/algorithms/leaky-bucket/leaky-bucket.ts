@@ -41,8 +41,10 @@ function delayMs(cells: Float64Array, at: number, numbers: LeakyNumbers, cost: n
   return excess > 0 ? seenAtMs(cells, at, nowMs) - nowMs + excess / numbers.drain : 0;
 }
 
+const { step: _neverDelays, ...delayable } = bucket;
+
 const algorithm: Algorithm<LeakyBucketPolicy, LeakyNumbers> = {
-  ...bucket,
+  ...delayable,
   name: 'leaky-bucket',
   prepare: ({ limit, window, burst, delay }) => ({
     ...bucketNumbers(limit, window, burst + 1),

@@ -27,60 +27,71 @@ export class DirectCheck implements DirectChecks {
   readonly policy: Policy;
   /** Whether the call asked last has no row yet. */
   isNewcomer = false;
-  readonly #namespace: Namespace;
-  readonly #room: Room;
-  readonly #moments: Moments;
-  readonly #sinceMs: number | undefined;
-  #table: Table;
+  private readonly namespace: Namespace;
+  private readonly room: Room;
+  private readonly moments: Moments;
+  private readonly sinceMs: number | undefined;
+  private table: Table;
   // The call asked last.
-  #cells: Float64Array;
-  #at = 0;
-  #key = '';
-  #cost = 0;
-  #delayMs = 0;
+  private cells: Float64Array;
+  private at = 0;
+  private key = '';
+  private cost = 0;
+  private delayMs = 0;
   // Where the cells of a newcomer are made up.
-  #scratch: Float64Array;
+  private scratch: Float64Array;
 
   constructor(namespace: Namespace, room: Room, moments: Moments, policy: Policy, sinceMs: number | undefined) {
     this.policy = policy;
-    this.#namespace = namespace;
-    this.#room = room;
-    this.#moments = moments;
-    this.#sinceMs = sinceMs;
-    this.#table = namespace.tableFor(policy, sinceMs ?? moments.nowMs);
-    this.name = this.#table.name;
-    this.#cells = this.#scratch = new Float64Array(0);
+    this.namespace = namespace;
+    this.room = room;
+    this.moments = moments;
+    this.sinceMs = sinceMs;
+    this.table = namespace.tableFor(policy, sinceMs ?? moments.nowMs);
+    this.name = this.table.name;
+    this.cells = this.scratch = new Float64Array(0);
   }
 
   check(key: string, cost: number): Decision | undefined {
-    const waitMs = this.#call(key, this.#table.rows.find(key), cost);
+    const waitMs = this.call(key, this.table.rows.find(key), cost);
     return waitMs === notDirect ? undefined : this.decide(waitMs, false);
   }
 
   allow(key: string, cost: number): boolean | undefined {
-    const waitMs = this.#call(key, this.#table.rows.find(key), cost);
+    const waitMs = this.call(key, this.table.rows.find(key), cost);
     return waitMs === notDirect ? undefined : waitMs === 0;
   }
 
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {
-    const at = this.#table.rows.findBytes(bytes, start, end);
-    const waitMs = this.#call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    const at = this.table.rows.findBytes(bytes, start, end);
+    const waitMs = this.call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
     return waitMs === notDirect ? undefined : this.decide(waitMs, false);
   }
 
   allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined {
-    const at = this.#table.rows.findBytes(bytes, start, end);
-    const waitMs = this.#call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    const at = this.table.rows.findBytes(bytes, start, end);
+    const waitMs = this.call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
     return waitMs === notDirect ? undefined : waitMs === 0;
   }
 
-  /** One check that is a batch of its own. */
-  #call(key: string, at: number, cost: number): number {
-    const moments = this.#moments;
-    moments.begin(undefined);
-    const waitMs = this.#ask(key, at, cost);
+  /** One check that is a batch of its own, of the row found last. */
+  private call(key: string, at: number, cost: number): number {
+    const { moments, table } = this;
+    const { algorithm, numbers } = table;
+    const nowMs = moments.read(algorithm.strict === true);
+    // The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind.
+    if (algorithm.step && at >= 0 && table.lingerMs === 0 && this.namespace.blocked.size === 0) {
+      if (!(cost > 0 && cost <= numbers.limit)) return notDirect;
+      const { cells } = table.rows;
+      this.cells = cells;
+      this.at = at;
+      this.delayMs = 0;
+      moments.happen();
+      return algorithm.step(cells, at, numbers, cost, nowMs);
+    }
+    const waitMs = this.askRow(key, at, cost);
     if (waitMs === 0) {
-      if (this.isNewcomer && !this.#room.make(1, this.#table.algorithm.strict, moments)) return notDirect;
+      if (this.isNewcomer && !this.room.make(1, algorithm.strict, moments)) return notDirect;
       this.charge();
     }
     if (waitMs !== notDirect) moments.happen();
@@ -89,26 +100,26 @@ export class DirectCheck implements DirectChecks {
 
   /** The milliseconds until the call may go, at the moment that has begun; nothing is written. */
   ask(key: string, cost: number): number {
-    return this.#ask(key, this.#table.rows.find(key), cost);
+    return this.askRow(key, this.table.rows.find(key), cost);
   }
 
-  #ask(key: string, at: number, cost: number): number {
-    const table = this.#table;
+  private askRow(key: string, at: number, cost: number): number {
+    const { table } = this;
     const { algorithm, numbers, rows } = table;
-    const { nowMs } = this.#moments;
+    const { nowMs } = this.moments;
     if (!(cost > 0 && cost <= numbers.limit)) return notDirect;
-    const { blocked } = this.#namespace;
+    const { blocked } = this.namespace;
     if (blocked.size > 0 && blocked.has(at < 0 ? rows.nameOf(key) : rows.name())) return notDirect;
     this.isNewcomer = at < 0;
     if (at >= 0) {
-      this.#cells = rows.cells;
-      this.#at = at;
+      this.cells = rows.cells;
+      this.at = at;
       if (table.lingerMs > 0 && forgettableInMs(table, rows.cells, at, nowMs) <= 0) return notDirect;
-    } else if (!this.#makeUp(key)) return notDirect;
-    this.#cost = cost;
-    const waitMs = algorithm.wait(this.#cells, this.#at, numbers, cost, nowMs, never);
+    } else if (!this.makeUp(key)) return notDirect;
+    this.cost = cost;
+    const waitMs = algorithm.wait(this.cells, this.at, numbers, cost, nowMs, never);
     if (waitMs === 0) {
-      this.#delayMs = algorithm.delay ? algorithm.delay(this.#cells, this.#at, numbers, cost, nowMs) : 0;
+      this.delayMs = algorithm.delay ? algorithm.delay(this.cells, this.at, numbers, cost, nowMs) : 0;
       return 0;
     }
     // A refusal that is written down is not for here, and a newcomer that is refused is not a plain one.
@@ -117,41 +128,39 @@ export class DirectCheck implements DirectChecks {
 
   /** Takes the cost of the call asked last, which may go and for which there is room. */
   charge(): void {
-    const { algorithm, numbers, rows } = this.#table;
-    const { nowMs } = this.#moments;
+    const { algorithm, numbers, rows } = this.table;
+    const { nowMs } = this.moments;
     if (this.isNewcomer) {
       const { size } = rows;
-      const own = this.#scratch.slice();
-      const at = rows.insert(this.#key, own);
-      this.#room.stats.keys += rows.size - size;
+      const own = this.scratch.slice();
+      const at = rows.insert(this.key, own);
+      this.room.stats.keys += rows.size - size;
       if (rows.cells !== own) rows.cells.set(own, at);
-      this.#cells = rows.cells;
-      this.#at = at;
+      this.cells = rows.cells;
+      this.at = at;
     }
     if (algorithm.extend) {
-      const roomy = algorithm.extend(this.#cells, numbers, nowMs);
+      const roomy = algorithm.extend(this.cells, numbers, nowMs);
       // The row asked for is the one found last: nothing came between.
-      if (roomy !== this.#cells) rows.replace(roomy);
-      this.#cells = roomy;
+      if (roomy !== this.cells) rows.replace(roomy);
+      this.cells = roomy;
     }
-    algorithm.charge(this.#cells, this.#at, numbers, this.#cost, nowMs);
+    algorithm.charge(this.cells, this.at, numbers, this.cost, nowMs);
   }
 
   /** What is said to the call asked last. */
   decide(waitMs: number, shadow: boolean): Decision {
-    const { name, algorithm, numbers, policy } = this.#table;
-    const { nowMs } = this.#moments;
-    const available = algorithm.available(this.#cells, this.#at, numbers, nowMs);
-    const resetAfterMs = Math.ceil(algorithm.asNewInMs(this.#cells, this.#at, numbers, nowMs));
-    const remaining = available >= 1 ? Math.floor(available) : 0;
-    const { limit } = numbers;
+    const { name, algorithm, numbers, policy } = this.table;
+    const { cells, at } = this;
+    const { nowMs } = this.moments;
+    const available = algorithm.available(cells, at, numbers, nowMs);
     const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
       allowed: waitMs === 0,
-      limit,
-      remaining,
+      limit: numbers.limit,
+      remaining: available >= 1 ? Math.floor(available) : 0,
       retryAfterMs: waitMs,
-      resetAfterMs: Math.max(0, resetAfterMs),
-      delayMs: waitMs === 0 ? this.#delayMs : 0,
+      resetAfterMs: Math.max(0, Math.ceil(algorithm.asNewInMs(cells, at, numbers, nowMs))),
+      delayMs: waitMs === 0 ? this.delayMs : 0,
       rule: name,
       policy,
     };
@@ -161,22 +170,22 @@ export class DirectCheck implements DirectChecks {
   }
 
   /** Makes up the cells of a newcomer, if it is a plain one. */
-  #makeUp(key: string): boolean {
-    if (this.#table.isDropped) {
+  private makeUp(key: string): boolean {
+    if (this.table.isDropped) {
       // For the next time: limits that come with requests make tables, and those without keys do not stay.
-      this.#table = this.#namespace.tableFor(this.policy, this.#sinceMs ?? this.#moments.nowMs);
+      this.table = this.namespace.tableFor(this.policy, this.sinceMs ?? this.moments.nowMs);
       return false;
     }
-    const { algorithm, numbers, past, sinceMs } = this.#table;
-    const { nowMs, isClock } = this.#moments;
-    if (this.#namespace.tables.size > 1 || past.unknownBeforeMs + (numbers.coveredMs ?? 0) > nowMs) return false;
-    if (isClock && nowMs < this.#room.forgotUpToMs) return false;
+    const { algorithm, numbers, past, sinceMs } = this.table;
+    const { nowMs, isClock } = this.moments;
+    if (this.namespace.tables.size > 1 || past.unknownBeforeMs + (numbers.coveredMs ?? 0) > nowMs) return false;
+    if (isClock && nowMs < this.room.forgotUpToMs) return false;
     const cells = algorithm.cells(numbers);
-    if (this.#scratch.length !== cells) this.#scratch = new Float64Array(cells);
-    algorithm.fresh(this.#scratch, 0, numbers, nowMs, sinceMs);
-    this.#cells = this.#scratch;
-    this.#at = 0;
-    this.#key = key;
+    if (this.scratch.length !== cells) this.scratch = new Float64Array(cells);
+    algorithm.fresh(this.scratch, 0, numbers, nowMs, sinceMs);
+    this.cells = this.scratch;
+    this.at = 0;
+    this.key = key;
     return true;
   }
 }

@@ -27,22 +27,25 @@ export const processSeed = Array.from(crypto.getRandomValues(new Int32Array(2)))
 export class KeyHash {
   low = 0;
   high = 0;
-  readonly #key0: number;
-  readonly #key1: number;
+  // The bytes hashed last, and the same by the word.
+  private bytes: Uint8Array | undefined;
+  private view: DataView = new DataView(new ArrayBuffer(0));
+  private readonly key0: number;
+  private readonly key1: number;
 
   /** Keys of different names hash differently. */
   constructor(name: string, [key0, key1]: Seed = processSeed) {
-    this.#key0 = key0;
-    this.#key1 = key1;
+    this.key0 = key0;
+    this.key1 = key1;
     this.ofText(name);
-    this.#key0 ^= this.low;
-    this.#key1 ^= this.high;
+    this.key0 ^= this.low;
+    this.key1 ^= this.high;
   }
 
   ofText(text: string): void {
     const length = text.length;
-    let v0 = this.#key0;
-    let v1 = this.#key1;
+    let v0 = this.key0;
+    let v1 = this.key1;
     let v2 = 0x6c796765 ^ v0;
     let v3 = 0x74656462 ^ v1;
     let seen = 0;
@@ -74,22 +77,39 @@ export class KeyHash {
       seen |= unit;
       last |= unit << shift;
     }
-    if (seen < 0x80) this.#finish(v0, v1, v2, v3, last);
-    else {
+    if (seen >= 0x80) {
       const bytes = encode(text);
       this.ofBytes(bytes, 0, encodedBytes);
+      return;
     }
+    v3 ^= last;
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    this.finish(v0 ^ last, v1, v2 ^ 0xff, v3);
   }
 
   ofBytes(bytes: Uint8Array, start: number, end: number): void {
+    if (bytes !== this.bytes) {
+      this.bytes = bytes;
+      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    }
+    const { view } = this;
     const length = end - start;
-    let v0 = this.#key0;
-    let v1 = this.#key1;
+    let v0 = this.key0;
+    let v1 = this.key1;
     let v2 = 0x6c796765 ^ v0;
     let v3 = 0x74656462 ^ v1;
     let i = start;
     for (const whole = start + (length & ~3); i < whole; i += 4) {
-      const word = bytes[i]! | (bytes[i + 1]! << 8) | (bytes[i + 2]! << 16) | (bytes[i + 3]! << 24);
+      const word = view.getInt32(i, true);
       v3 ^= word;
       v0 = (v0 + v1) | 0;
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
@@ -105,15 +125,26 @@ export class KeyHash {
     }
     let last = length << 24;
     for (let shift = 0; i < end; i += 1, shift += 8) last |= bytes[i]! << shift;
-    this.#finish(v0, v1, v2, v3, last);
+    v3 ^= last;
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    this.finish(v0 ^ last, v1, v2 ^ 0xff, v3);
   }
 
-  #finish(a: number, b: number, c: number, d: number, last: number): void {
+  private finish(a: number, b: number, c: number, d: number): void {
     let v0 = a;
     let v1 = b;
     let v2 = c;
-    let v3 = d ^ last;
-    for (let round = 0; round < 4; round += 1) {
+    let v3 = d;
+    for (let round = 0; round < 3; round += 1) {
       v0 = (v0 + v1) | 0;
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
       v0 = (v0 << 16) | (v0 >>> 16);
@@ -124,10 +155,6 @@ export class KeyHash {
       v2 = (v2 + v1) | 0;
       v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
       v2 = (v2 << 16) | (v2 >>> 16);
-      if (round === 0) {
-        v0 ^= last;
-        v2 ^= 0xff;
-      }
     }
     this.low = v1 ^ v3;
     // An empty place in a table has 0 here.

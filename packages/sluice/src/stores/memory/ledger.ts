@@ -15,6 +15,8 @@ export interface Ledger {
   refunded(key: string, cost: number): void;
   /** From now on the key's earlier receipts are void. */
   revoke(key: string): void;
+  /** Whether no key has receipts. */
+  isEmpty(): boolean;
 }
 
 interface Entry {
@@ -49,5 +51,6 @@ export function ledger(maxKeys: number): Ledger {
       const entry = entries.get(key);
       if (entry) entry.validFrom = latest + 1;
     },
+    isEmpty: () => entries.size === 0,
   };
 }

@@ -1,4 +1,5 @@
 /** The store in this process's memory: many names, synchronous, bounded, no timers. */
+import { algorithmOf } from '../../algorithms/algorithm.ts';
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { knownFields, oneOf, type Policy } from '../../vocabulary/policy.ts';
@@ -95,7 +96,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   function apply(checks: readonly Check[], atMs?: number): Decision[] {
     const direct = applyDirectly(checks, atMs);
     if (direct) return direct;
-    const moment = moments.of(checks, atMs);
+    const moment = moments.begin(checks, atMs, true);
     let asked = askAll(checks, moment);
     let go = asked.every(({ waitMs, check }) => waitMs === 0 || check.shadow);
     let homeless: Question[] = [];
@@ -144,7 +145,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
   /** A batch of plain checks, each of another name, without an object but the decisions; undefined where it is not one. */
   function applyDirectly(checks: readonly Check[], atMs: number | undefined): Decision[] | undefined {
-    moments.begin(atMs);
+    const strict = checks.some(({ policy }) => algorithmOf(policy).strict);
+    moments.begin(checks, atMs, strict);
     const newcomers = askDirectly(checks);
     if (newcomers === notDirect) return undefined;
     let go = true;
@@ -152,7 +154,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     // What was forgotten to make room may have been asked for, or have moved what was.
     if (go && newcomers > 0 && !(room.make(newcomers, true, moments) && askDirectly(checks) === newcomers))
       return undefined;
-    moments.happen();
     const decisions: Decision[] = [];
     for (let i = 0; i < checks.length; i += 1) {
       const direct = directs[i]!;

@@ -15,33 +15,42 @@ export interface Moment {
 export class Moments implements Moment {
   nowMs = 0;
   isClock = true;
-  latestMs = Number.NEGATIVE_INFINITY;
   batch = 0;
-  #happenedMs = Number.NEGATIVE_INFINITY;
-  readonly #clock: Clock;
+  private happenedMs = Number.NEGATIVE_INFINITY;
+  private readonly clock: Clock;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.clock = clock;
   }
 
-  /** Begins a batch, now or at the caller's own time. */
-  begin(atMs: number | undefined): this {
-    this.isClock = atMs === undefined;
-    this.nowMs = atMs === undefined ? checkTime(this.#clock.now(), 'the time of the clock') : checkTime(atMs);
-    this.latestMs = Math.max(this.#happenedMs, this.nowMs);
+  get latestMs(): number {
+    return Math.max(this.happenedMs, this.nowMs);
+  }
+
+  /** Begins a batch of these checks, now or at the caller's own time. */
+  begin(checks: readonly Check[], atMs: number | undefined, strict: boolean): this {
+    if (atMs === undefined) this.read(strict);
+    else {
+      this.isClock = false;
+      this.nowMs = checkTime(atMs);
+    }
     this.batch += 1;
-    return this;
-  }
-
-  /** The batch takes place: peeking is not happening. */
-  happen(): void {
-    this.#happenedMs = this.latestMs;
-  }
-
-  /** Begins a batch of these checks. */
-  of(checks: readonly Check[], atMs: number | undefined): this {
-    this.begin(atMs);
+    // Peeking is not happening.
     if (checks.some(({ operation }) => operation !== 'peek')) this.happen();
     return this;
+  }
+
+  /** Begins a single check, now. Without `strict`, a recent reading of the clock will do. */
+  read(strict: boolean): number {
+    const { clock } = this;
+    const nowMs = checkTime(clock.recent && !strict ? clock.recent() : clock.now(), 'the time of the clock');
+    this.isClock = true;
+    this.nowMs = nowMs;
+    return nowMs;
+  }
+
+  /** The batch takes place. */
+  happen(): void {
+    if (this.nowMs > this.happenedMs) this.happenedMs = this.nowMs;
   }
 }

@@ -15,7 +15,7 @@ export function privateStore(name: string, clock: Clock = monotonicClock, maxKey
     mode: 'sync',
     clock,
     apply(checks, atMs) {
-      const moment = moments.of(checks, atMs);
+      const moment = moments.begin(checks, atMs, true);
       const question = ask(checks[0] as Check, 0, moment);
       const isFull = question.isNewcomer && !room.make(1, question.table.algorithm.strict, moment);
       if (isFull && !refusable(question.check.operation)) throw noRoom(question.check.key);

@@ -68,8 +68,8 @@ export function roomFor(maxKeys = 1_000_000): Room {
       if (needed > 0 && !strict && evictable.length >= needed) {
         for (const { table, key } of evictable.slice(0, needed)) {
           if (table.rows.findNamed(key) < 0) continue;
+          dropped(table, moment.nowMs, moment.nowMs);
           table.rows.remove();
-          dropped(table, key, moment.nowMs, moment.nowMs);
           stats.evictedLiveKeys += 1;
         }
       }
@@ -94,18 +94,17 @@ export function roomFor(maxKeys = 1_000_000): Room {
       looks -= 1;
       const inMs = forgettableInMs(table, rows.cells, at, nowMs);
       if (inMs <= 0) {
-        const key = rows.name();
+        dropped(table, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
         rows.removeNext();
-        dropped(table, key, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
       } else if (evictable && !table.algorithm.strict) insertEvictable(evictable, table, inMs, stats.keys - most);
     }
   }
 
-  /** A key was forgotten of which it is known that it was not charged after `chargedMs`. */
-  function dropped({ past }: Table, key: string, chargedMs: number, nowMs: number): void {
+  /** The key whose row was found last is forgotten; it is known that it was not charged after `chargedMs`. */
+  function dropped({ past, rows }: Table, chargedMs: number, nowMs: number): void {
     stats.keys -= 1;
     past.unknownBeforeMs = Math.max(past.unknownBeforeMs, chargedMs);
-    past.receipts.revoke(key);
+    if (!past.receipts.isEmpty()) past.receipts.revoke(rows.name());
     room.forgotUpToMs = Math.max(room.forgotUpToMs, nowMs);
   }
 

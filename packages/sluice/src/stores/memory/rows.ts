@@ -3,7 +3,7 @@
  *
  *      hash ──► 64 bits: high, low
  *      directory[first bits of high] ──► segment: │ low high │ cells │ low high │ cells │ · │ low high │ cells │
- *                                                   place = low * capacity / 2^32, then the next free one
+ *                                                   place = low * capacity / 2^32, or the next free one
  *
  * A segment that fills up is copied into one a little larger; at its largest it is split in two by the next bit of `high`
  * (extendible hashing). No call ever pays for more than one segment, and whatever the number of keys, little room is idle.
@@ -15,15 +15,18 @@
  * Where the cells of a key may grow, they are an array of its own.
  */
 import { KeyHash, type Seed } from './key-hash.ts';
+import { RecentKeys } from './recent-keys.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
 
-/** A row: cells, and where they begin. */
-interface Segment {
+export interface Segment {
   /** How many first bits of `high` all of its keys have in common. */
   readonly depth: number;
+  /** Places where a key can belong. A few more follow for those that are pushed on from the last ones. */
   readonly capacity: number;
   used: number;
+  /** Its index among the segments. */
+  number: number;
   /** The same memory twice: as the hashes, and as the cells. */
   readonly hashes: Int32Array;
   readonly cells: Float64Array;
@@ -36,78 +39,83 @@ const firstCapacity = 8;
 const largestCapacity = 1 << 15;
 const growth = 1.15;
 const fullest = 0.8;
+// Places after the last: one for each row that was pushed on. A segment whose rows need more grows.
+const tail = 48;
 
 export class Rows {
   size = 0;
   /** Where the latest `find` or `insert` found the row: its cells begin at the index they returned. */
-  cells: Float64Array = new Float64Array(0);
+  cells: Float64Array = nothing;
 
-  readonly #hash: KeyHash;
-  readonly #isExact: boolean;
-  readonly #isOwn: boolean;
+  private readonly hash: KeyHash;
+  private readonly isExact: boolean;
+  private readonly isOwn: boolean;
   /** Numbers from one place to the next: the hash is as wide as one cell. */
-  readonly #stride: number;
-  readonly #segments: Segment[];
-  /** By the first `#depth` bits of `high`. */
-  #directory: Segment[];
-  #depth = 0;
+  private readonly stride: number;
+  private readonly segments: Segment[];
+  private readonly recent = new RecentKeys();
+  /** By the first `depth` bits of `high`. */
+  private directory: Segment[];
+  private depth = 0;
   // The place of the row found last.
-  #segment: Segment;
-  #place = 0;
+  private segment: Segment;
+  private place = 0;
   // Where the hand that goes round is.
-  #handSegment = 0;
-  #handPlace = 0;
+  private handSegment = 0;
+  private handPlace = 0;
 
   /** With `cellsPerKey` 0, each key's cells are an array of its own. */
   constructor(name: string, cellsPerKey: number, mode: KeyMode, seed?: Seed) {
-    this.#hash = new KeyHash(name, seed);
-    this.#isExact = mode === 'exact';
-    this.#isOwn = cellsPerKey === 0;
-    this.#stride = cellsPerKey + 1;
-    this.#segment = this.#segmentOf(0, firstCapacity);
-    this.#segments = [this.#segment];
-    this.#directory = [this.#segment];
+    this.hash = new KeyHash(name, seed);
+    this.isExact = mode === 'exact';
+    this.isOwn = cellsPerKey === 0;
+    this.stride = cellsPerKey + 1;
+    this.segment = this.segmentOf(0, firstCapacity);
+    this.segments = [this.segment];
+    this.directory = [this.segment];
   }
 
   /** The index of the key's cells in `cells`, or -1. Good until a row is inserted or removed. */
   find(key: string): number {
-    this.#hash.ofText(key);
-    return this.#probe(key);
+    const { recent } = this;
+    if (recent.isOpen()) {
+      const segment = recent.find(key, this.segments, 2 * this.stride);
+      if (segment !== undefined) return this.found(segment, recent.place);
+      this.hash.ofText(key);
+      const at = this.probe(key);
+      if (at >= 0) recent.remember(key, this.segment.number, this.place, this.hash.low, this.hash.high);
+      return at;
+    }
+    this.hash.ofText(key);
+    return this.probe(key);
   }
 
   /** The same for a key given as the UTF-8 bytes of its text. */
   findBytes(bytes: Uint8Array, start: number, end: number): number {
-    this.#hash.ofBytes(bytes, start, end);
-    return this.#probe(undefined, bytes, start, end);
+    this.hash.ofBytes(bytes, start, end);
+    return this.probe(undefined, bytes, start, end);
   }
 
   /** Makes a place for a key, if it has none, and returns the index of its cells, which hold anything. */
   insert(key: string, own?: Float64Array): number {
-    return this.#put(this.find(key), key, own);
+    return this.put(this.findAnew(key), key, own);
   }
 
   /** Gives the row found last another array, where each has its own. */
   replace(own: Float64Array): void {
-    this.#segment.own![this.#place] = own;
+    this.segment.own![this.place] = own;
     this.cells = own;
   }
 
   /** Removes the row found last. */
   remove(): void {
-    const segment = this.#segment;
+    const { segment, stride } = this;
     const { hashes, cells, keys, own, capacity } = segment;
-    const stride = this.#stride;
     const step = 2 * stride;
-    let hole = this.#place;
+    let hole = this.place;
     // What was pushed on by a row before it moves back, so that no search ends too early.
-    for (let place = hole; ; ) {
-      place += 1;
-      if (place === capacity) place = 0;
-      if (hashes[place * step + 1] === 0) break;
-      const home = ((hashes[place * step]! >>> 16) * capacity) >>> 16;
-      const pushed = place >= home ? place - home : place - home + capacity;
-      const back = place >= hole ? place - hole : place - hole + capacity;
-      if (pushed < back) continue;
+    for (let place = hole + 1; hashes[place * step + 1] !== 0; place += 1) {
+      if (((hashes[place * step]! >>> 16) * capacity) >>> 16 > hole) continue;
       cells.copyWithin(hole * stride, place * stride, (place + 1) * stride);
       if (keys) keys[hole] = keys[place]!;
       if (own) own[hole] = own[place]!;
@@ -120,194 +128,212 @@ export class Rows {
     segment.used -= 1;
     this.size -= 1;
     if (segment.used * 4 < capacity && capacity > firstCapacity) {
-      this.#exchange(segment, [this.#copy(segment, segment.depth, 0, capacityFor(segment.used))]);
+      this.exchange(segment, [this.copy(segment, segment.depth, 0, capacityFor(segment.used))]);
     }
   }
 
   /** The cells of a key: a copy, or the array of its own. */
   get(key: string): Float64Array | undefined {
-    return this.find(key) < 0 ? undefined : this.#rowAt(this.#segment, this.#place);
+    return this.findAnew(key) < 0 ? undefined : this.rowAt(this.segment, this.place);
   }
 
   /** Keeps the cells of a key; of an array of its own, the array itself. */
   set(key: string, row: Float64Array): void {
     const at = this.insert(key, row);
-    if (!this.#isOwn) this.cells.set(row, at);
+    if (!this.isOwn) this.cells.set(row, at);
   }
 
   delete(key: string): boolean {
-    const isThere = this.find(key) >= 0;
+    const isThere = this.findAnew(key) >= 0;
     if (isThere) this.remove();
     return isThere;
   }
 
   /** What a key is called wherever it is kept beside its row: its text, or its fingerprint. */
   nameOf(key: string): string {
-    if (this.#isExact) return key;
-    this.#hash.ofText(key);
-    return fingerprint(this.#hash.high, this.#hash.low);
+    if (this.isExact) return key;
+    this.hash.ofText(key);
+    return fingerprint(this.hash.high, this.hash.low);
   }
 
   /** Goes on to the next row and returns the index of its cells; -1 at the end, from which it starts again. */
   next(): number {
     for (;;) {
-      const segment = this.#segments[this.#handSegment];
+      const segment = this.segments[this.handSegment];
       if (!segment) {
-        this.#handSegment = 0;
-        this.#handPlace = 0;
+        this.handSegment = 0;
+        this.handPlace = 0;
         return -1;
       }
-      if (this.#handPlace >= segment.capacity) {
-        this.#handSegment += 1;
-        this.#handPlace = 0;
+      if (this.handPlace >= segment.capacity + tail) {
+        this.handSegment += 1;
+        this.handPlace = 0;
         continue;
       }
-      const place = this.#handPlace;
-      this.#handPlace += 1;
-      if (segment.hashes[place * 2 * this.#stride + 1] !== 0) return this.#found(segment, place);
+      const place = this.handPlace;
+      this.handPlace += 1;
+      if (segment.hashes[place * 2 * this.stride + 1] !== 0) return this.found(segment, place);
     }
   }
 
   /** Removes the row found last by `next`; what moves into its place comes next. */
   removeNext(): void {
-    this.#handPlace -= 1;
+    this.handPlace -= 1;
     this.remove();
   }
 
   /** What the key of the row found last is called beside its row. */
   name(): string {
-    return this.#nameAt(this.#segment, this.#place);
+    return this.nameAt(this.segment, this.place);
   }
 
   /** `find` by what a key is called. */
   findNamed(name: string): number {
-    if (this.#isExact) return this.find(name);
-    this.#hash.high = Number.parseInt(name.slice(0, 8), 16) | 0;
-    this.#hash.low = Number.parseInt(name.slice(8), 16) | 0;
-    return this.#probe(undefined);
+    if (this.isExact) return this.findAnew(name);
+    this.hash.high = Number.parseInt(name.slice(0, 8), 16) | 0;
+    this.hash.low = Number.parseInt(name.slice(8), 16) | 0;
+    return this.probe(undefined);
   }
 
   /** `set` by what a key is called. */
   setNamed(name: string, row: Float64Array): void {
-    const at = this.#put(this.findNamed(name), name, row);
-    if (!this.#isOwn) this.cells.set(row, at);
+    const at = this.put(this.findNamed(name), name, row);
+    if (!this.isOwn) this.cells.set(row, at);
   }
 
   /** Every key, by what it is called, with a copy of its cells. */
   *entries(): Generator<[name: string, cells: Float64Array]> {
-    for (const segment of this.#segments) {
-      for (let place = 0; place < segment.capacity; place += 1) {
-        if (segment.hashes[place * 2 * this.#stride + 1] === 0) continue;
-        yield [this.#nameAt(segment, place), this.#rowAt(segment, place).slice()];
+    for (const segment of this.segments) {
+      for (let place = 0; place < segment.capacity + tail; place += 1) {
+        if (segment.hashes[place * 2 * this.stride + 1] === 0) continue;
+        yield [this.nameAt(segment, place), this.rowAt(segment, place).slice()];
       }
     }
   }
 
+  /** `find` without the short cut, which leaves its hash behind. */
+  private findAnew(key: string): number {
+    this.hash.ofText(key);
+    return this.probe(key);
+  }
+
   /** Finds the key whose hash was taken last; where there is none, the place it would have. */
-  #probe(key: string | undefined, bytes?: Uint8Array, start = 0, end = 0): number {
-    const { low, high } = this.#hash;
-    const segment = this.#directory[(high >>> 1) >>> (31 - this.#depth)]!;
-    const { hashes, capacity, keys } = segment;
-    const step = 2 * this.#stride;
-    let place = ((low >>> 16) * capacity) >>> 16;
-    for (;;) {
-      const at = place * step;
-      const found = hashes[at + 1]!;
-      if (found === 0) break;
-      if (found === high && hashes[at] === low) {
-        if (keys === undefined || (bytes ? isText(keys[place]!, bytes, start, end) : keys[place] === key)) {
-          return this.#found(segment, place);
-        }
+  private probe(key: string | undefined, bytes?: Uint8Array, start = 0, end = 0): number {
+    const { low, high } = this.hash;
+    const segment = this.directory[(high >>> 1) >>> (31 - this.depth)]!;
+    const { hashes, keys } = segment;
+    const step = 2 * this.stride;
+    let place = ((low >>> 16) * segment.capacity) >>> 16;
+    let at = place * step + 1;
+    // How far a key was pushed on is chance, and a wrong guess of it would wait for memory: so the first four places are
+    // compared without a branch. Each difference becomes 0 where the hashes are equal, else 1.
+    const first = hashes[at]! ^ high;
+    const second = hashes[at + step]! ^ high;
+    const third = hashes[at + 2 * step]! ^ high;
+    const fourth = hashes[at + 3 * step]! ^ high;
+    const notFirst = (first | -first) >>> 31;
+    const notSecond = ((second | -second) >>> 31) & notFirst;
+    const notThird = ((third | -third) >>> 31) & notSecond;
+    const skipped = notFirst + notSecond + notThird + (((fourth | -fourth) >>> 31) & notThird);
+    if (skipped < 4) {
+      const likely = at + skipped * step;
+      if (hashes[likely - 1] === low && (keys === undefined || (!bytes && keys[place + skipped] === key))) {
+        return this.found(segment, place + skipped);
       }
-      place += 1;
-      if (place === capacity) place = 0;
     }
-    this.#segment = segment;
-    this.#place = place;
+    for (; hashes[at] !== 0; at += step, place += 1) {
+      if (hashes[at] !== high || hashes[at - 1] !== low) continue;
+      if (keys === undefined || (bytes ? isText(keys[place]!, bytes, start, end) : keys[place] === key)) {
+        return this.found(segment, place);
+      }
+    }
+    this.segment = segment;
+    this.place = place;
     return -1;
   }
 
   /** Puts the key whose place was searched last there, if it was not there already. */
-  #put(known: number, key: string, own: Float64Array | undefined): number {
+  private put(known: number, key: string, own: Float64Array | undefined): number {
     if (known >= 0) {
-      if (this.#isOwn) this.replace(own!);
+      if (this.isOwn) this.replace(own!);
       return known;
     }
-    if (this.#segment.used + 1 > this.#segment.capacity * fullest) {
-      this.#makeRoom(this.#segment);
-      this.#probe(key);
+    while (this.segment.used + 1 > this.segment.capacity * fullest || this.place + 4 >= this.segment.capacity + tail) {
+      this.makeRoom(this.segment);
+      this.probe(key);
     }
-    const segment = this.#segment;
-    const place = this.#place;
-    const at = place * 2 * this.#stride;
-    segment.hashes[at] = this.#hash.low;
-    segment.hashes[at + 1] = this.#hash.high;
+    const { segment, place } = this;
+    const at = place * 2 * this.stride;
+    segment.hashes[at] = this.hash.low;
+    segment.hashes[at + 1] = this.hash.high;
     if (segment.keys) segment.keys[place] = key;
     if (segment.own) segment.own[place] = own!;
     segment.used += 1;
     this.size += 1;
-    return this.#found(segment, place);
+    return this.found(segment, place);
   }
 
-  #found(segment: Segment, place: number): number {
+  private found(segment: Segment, place: number): number {
     // A reference costs the collector's attention each time it is written.
-    if (this.#segment !== segment) this.#segment = segment;
-    this.#place = place;
+    if (this.segment !== segment) this.segment = segment;
+    this.place = place;
     if (segment.own) {
       this.cells = segment.own[place]!;
       return 0;
     }
     if (this.cells !== segment.cells) this.cells = segment.cells;
-    return place * this.#stride + 1;
+    return place * this.stride + 1;
   }
 
-  #nameAt({ keys, hashes }: Segment, place: number): string {
-    const at = place * 2 * this.#stride;
+  private nameAt({ keys, hashes }: Segment, place: number): string {
+    const at = place * 2 * this.stride;
     return keys ? keys[place]! : fingerprint(hashes[at + 1]!, hashes[at]!);
   }
 
-  #rowAt({ own, cells }: Segment, place: number): Float64Array {
-    const at = place * this.#stride;
-    return own ? own[place]! : cells.slice(at + 1, at + this.#stride);
+  private rowAt({ own, cells }: Segment, place: number): Float64Array {
+    const at = place * this.stride;
+    return own ? own[place]! : cells.slice(at + 1, at + this.stride);
   }
 
-  #segmentOf(depth: number, capacity: number): Segment {
-    const cells = new Float64Array(capacity * this.#stride);
+  private segmentOf(depth: number, capacity: number): Segment {
+    const places = capacity + tail;
+    const cells = new Float64Array(places * this.stride);
     return {
       depth,
       capacity,
       used: 0,
+      number: 0,
       hashes: new Int32Array(cells.buffer),
       cells,
-      keys: this.#isExact ? new Array<string>(capacity).fill('') : undefined,
-      own: this.#isOwn ? new Array<Float64Array>(capacity).fill(nothing) : undefined,
+      keys: this.isExact ? new Array<string>(places).fill('') : undefined,
+      own: this.isOwn ? new Array<Float64Array>(places).fill(nothing) : undefined,
     };
   }
 
-  #makeRoom(segment: Segment): void {
+  private makeRoom(segment: Segment): void {
     const { capacity, depth, used } = segment;
     if (capacity < largestCapacity) {
       const larger = Math.min(largestCapacity, Math.ceil(capacity < 256 ? 2 * capacity : growth * capacity));
-      this.#exchange(segment, [this.#copy(segment, depth, 0, larger)]);
+      this.exchange(segment, [this.copy(segment, depth, 0, larger)]);
       return;
     }
     const half = capacityFor(used / 2);
-    this.#exchange(segment, [this.#copy(segment, depth + 1, 0, half), this.#copy(segment, depth + 1, 1, half)]);
+    this.exchange(segment, [this.copy(segment, depth + 1, 0, half), this.copy(segment, depth + 1, 1, half)]);
   }
 
   /** Those rows of a segment whose last common bit, at this depth, is `bit`; all of them at the segment's own depth. */
-  #copy(from: Segment, depth: number, bit: number, capacity: number): Segment {
-    const stride = this.#stride;
+  private copy(from: Segment, depth: number, bit: number, capacity: number): Segment {
+    const { stride } = this;
     const step = 2 * stride;
-    let to = this.#segmentOf(depth, capacity);
-    for (let place = 0; place < from.capacity; place += 1) {
+    const to = this.segmentOf(depth, capacity);
+    for (let place = 0; place < from.capacity + tail; place += 1) {
       const high = from.hashes[place * step + 1]!;
       if (high === 0) continue;
       if (depth !== from.depth && ((high >>> (32 - depth)) & 1) !== bit) continue;
-      // Which half a key falls into is chance; one half may be more than was thought.
-      if (to.used + 1 > to.capacity * fullest) to = this.#copy(to, depth, 0, Math.ceil(to.capacity * growth));
-      let free = ((from.hashes[place * step]! >>> 16) * to.capacity) >>> 16;
-      while (to.hashes[free * step + 1] !== 0) free = free + 1 === to.capacity ? 0 : free + 1;
+      let free = ((from.hashes[place * step]! >>> 16) * capacity) >>> 16;
+      while (to.hashes[free * step + 1] !== 0) free += 1;
+      // Where keys fall is chance, and these do not fit into so few places.
+      if (free + 4 >= capacity + tail) return this.copy(from, depth, bit, Math.ceil(capacity * growth) + tail);
       // As whole numbers: read as a cell, a hash may be no number at all, and would not survive.
       to.hashes[free * step] = from.hashes[place * step]!;
       to.hashes[free * step + 1] = high;
@@ -320,18 +346,19 @@ export class Rows {
   }
 
   /** Puts one or two segments in the place of one. */
-  #exchange(old: Segment, [first, second = first]: readonly [Segment, Segment?]): void {
-    if (second!.depth > this.#depth) {
-      this.#directory = this.#directory.flatMap((segment) => [segment, segment]);
-      this.#depth += 1;
+  private exchange(old: Segment, [first, second = first]: readonly [Segment, Segment?]): void {
+    if (second!.depth > this.depth) {
+      this.directory = this.directory.flatMap((segment) => [segment, segment]);
+      this.depth += 1;
     }
-    this.#segments[this.#segments.indexOf(old)] = first;
-    if (second !== first) this.#segments.push(second!);
-    const from = this.#directory.indexOf(old);
+    first.number = old.number;
+    this.segments[old.number] = first;
+    if (second !== first) second!.number = this.segments.push(second!) - 1;
+    const from = this.directory.indexOf(old);
     // The entries of a segment lie side by side, those of its first half first.
-    const count = 2 ** (this.#depth - old.depth);
-    for (let i = 0; i < count; i += 1) this.#directory[from + i] = i < count / 2 ? first : second!;
-    this.#segment = first;
+    const count = 2 ** (this.depth - old.depth);
+    for (let i = 0; i < count; i += 1) this.directory[from + i] = i < count / 2 ? first : second!;
+    this.segment = first;
   }
 }
 
