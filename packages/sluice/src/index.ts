@@ -64,6 +64,12 @@ export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores
 export type { MemoryStoreStats } from './stores/memory/room.ts';
 export type { KeyMode } from './stores/memory/rows.ts';
 export type { Snapshot, SnapshotName, SnapshotTable } from './stores/memory/snapshot.ts';
+export {
+  type SharedMemoryStore,
+  type SharedMemoryStoreOptions,
+  type SharedMemoryStoreStats,
+  sharedMemoryStore,
+} from './stores/shared-memory/shared-memory-store.ts';
 export type { Check, DirectChecks, Operation, Store } from './stores/store.ts';
 export type { Mode, Reply } from './vocabulary/answer.ts';
 export { type Clock, monotonicClock } from './vocabulary/clock.ts';

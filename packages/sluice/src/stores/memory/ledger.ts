@@ -17,15 +17,19 @@ export interface Ledger {
   revoke(key: string): void;
   /** Whether no key has receipts. */
   isEmpty(): boolean;
+  /** What is kept of a key's receipts. */
+  entry(key: string): LedgerEntry | undefined;
+  /** Takes that over from elsewhere, or drops it; the next receipt gets a number above `latest`. */
+  load(key: string, entry: LedgerEntry | undefined, latest: number): void;
 }
 
-interface Entry {
+export interface LedgerEntry {
   validFrom: number;
   refunded: number;
 }
 
 export function ledger(maxKeys: number): Ledger {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, LedgerEntry>();
   let latest = 0;
 
   return {
@@ -52,5 +56,11 @@ export function ledger(maxKeys: number): Ledger {
       if (entry) entry.validFrom = latest + 1;
     },
     isEmpty: () => entries.size === 0,
+    entry: (key) => entries.get(key),
+    load(key, entry, numbered) {
+      latest = numbered;
+      if (entry) entries.set(key, entry);
+      else entries.delete(key);
+    },
   };
 }

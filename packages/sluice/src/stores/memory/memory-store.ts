@@ -38,7 +38,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   mustFit(undefined, options.clock);
   const { clock = monotonicClock, keys = 'exact' } = options;
   oneOf('keys', keys, ['exact', 'fingerprint']);
-  const room = roomFor(options.maxKeys);
+  const { apply, direct, contents } = openMemory(clock, options.maxKeys, keys);
+  return {
+    mode: 'sync',
+    clock,
+    apply,
+    direct,
+    stats: () => ({ ...contents.room.stats }),
+    snapshot: () => takeSnapshot(contents),
+    restore: (snapshot) => restoreSnapshot(contents, snapshot),
+  };
+}
+
+/** What a memory store does, with its contents in the open. */
+export interface OpenMemory {
+  apply(checks: readonly Check[], atMs?: number): Decision[];
+  direct(name: string, policy: Policy, sinceMs?: number): DirectCheck;
+  readonly contents: Contents;
+}
+
+export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode): OpenMemory {
+  const room = roomFor(most);
   const { maxKeys } = room;
   const moments = new Moments(clock);
   let seed: Seed = processSeed;
@@ -179,13 +199,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     },
   };
   return {
-    mode: 'sync',
-    clock,
     apply,
-    direct: (name: string, policy: Policy, sinceMs?: number) =>
-      new DirectCheck(namespace(name), room, moments, policy, sinceMs),
-    stats: () => ({ ...room.stats }),
-    snapshot: () => takeSnapshot(contents),
-    restore: (snapshot) => restoreSnapshot(contents, snapshot),
+    direct: (name, policy, sinceMs) => new DirectCheck(namespace(name), room, moments, policy, sinceMs),
+    contents,
   };
 }

@@ -1,0 +1,130 @@
+/**
+ * What lies where in the shared buffer.
+ *
+ *      │ header │ policies │ group locks │ place 0 │ place 1 │ ...
+ *
+ *      a place:  │ lock │ sum │ low high │ policy │ length │ blocked until │ receipts from │ given back │ cells ... │
+ *
+ * A key belongs to one group of places, by its hash, and is in any of them. Everything is whole words of 32 bits, looked at as
+ * floating-point numbers where it is one.
+ */
+
+import { SluiceError } from '../../vocabulary/errors.ts';
+import type { Seed } from '../memory/key-hash.ts';
+
+// The header, in words of 32 bits.
+export const MAGIC = 0;
+export const GROUPS = 1;
+export const CELLS = 2;
+export const MAX_KEYS = 3;
+const SEED = 4; // two words
+export const REGISTRY_LOCK = 6;
+export const POLICY_COUNT = 7;
+export const POLICY_BYTES = 8;
+export const RECEIPTS = 9; // how many operations have numbered receipts
+export const KEYS = 10;
+export const EVICTED = 11;
+export const REFUSED = 12;
+export const BROKEN = 13;
+export const ORIGIN_MS = 8; // as a floating-point number: what the process's monotonic clock said at the epoch
+export const UNKNOWN_BEFORE_MS = 9; // as a whole number of 64 bits
+export const FORGOT_UP_TO_MS = 10; // the same
+const HEADER_BYTES = 128;
+
+// The policies in use, as text, so that every thread can read what another has written.
+export const policyTextBytes = 1 << 18;
+
+// A place, in words of 32 bits.
+export const LOCK = 0;
+export const SUM = 1;
+export const LOW = 2;
+export const HIGH = 3;
+export const POLICY = 4;
+export const LENGTH = 5;
+/** The same place, in floating-point numbers. */
+export const BLOCKED_UNTIL_MS = 3;
+export const RECEIPTS_FROM = 4;
+export const GIVEN_BACK = 5;
+export const FIRST_CELL = 6;
+
+export const groupSize = 64;
+// Groups are filled by two thirds when all keys are there: chance then seldom overfills one.
+const fill = 2 / 3;
+
+const magic = 0x51_1c_e0_01;
+
+export interface Layout {
+  readonly buffer: SharedArrayBuffer;
+  readonly words: Int32Array;
+  readonly floats: Float64Array;
+  readonly wholes: BigInt64Array;
+  readonly policyText: Uint8Array;
+  readonly groups: number;
+  readonly cellsPerKey: number;
+  readonly maxKeys: number;
+  readonly seed: Seed;
+  /** Words per place. */
+  readonly stride: number;
+  /** The word where the locks of the groups begin, and the places. */
+  readonly groupLocks: number;
+  readonly places: number;
+}
+
+/** A new buffer. */
+export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, originMs: number): SharedArrayBuffer {
+  const groups = Math.ceil(maxKeys / fill / groupSize);
+  const bytes = placesAt(groups) * 4 + groups * groupSize * placeWords(cellsPerKey) * 4;
+  let buffer: SharedArrayBuffer;
+  try {
+    buffer = new SharedArrayBuffer(bytes);
+  } catch (cause) {
+    throw new SluiceError('invalid-option', `maxKeys and cellsPerKey need ${bytes} bytes, more than there are.`, {
+      cause,
+    });
+  }
+  const words = new Int32Array(buffer);
+  words[GROUPS] = groups;
+  words[CELLS] = cellsPerKey;
+  words[MAX_KEYS] = maxKeys;
+  words.set(seed, SEED);
+  new Float64Array(buffer)[ORIGIN_MS] = originMs;
+  const wholes = new BigInt64Array(buffer);
+  wholes[UNKNOWN_BEFORE_MS] = wholes[FORGOT_UP_TO_MS] = -(2n ** 62n);
+  Atomics.store(words, MAGIC, magic);
+  return buffer;
+}
+
+export function layoutOf(buffer: SharedArrayBuffer): Layout {
+  const words = new Int32Array(buffer);
+  if (words[MAGIC] !== magic) {
+    throw new SluiceError(
+      'invalid-option',
+      'buffer must be the buffer of another sharedMemoryStore() of this version.',
+    );
+  }
+  const groups = words[GROUPS]!;
+  const cellsPerKey = words[CELLS]!;
+  return {
+    buffer,
+    words,
+    floats: new Float64Array(buffer),
+    wholes: new BigInt64Array(buffer),
+    policyText: new Uint8Array(buffer, HEADER_BYTES, policyTextBytes),
+    groups,
+    cellsPerKey,
+    maxKeys: words[MAX_KEYS]!,
+    seed: [words[SEED]!, words[SEED + 1]!],
+    stride: placeWords(cellsPerKey),
+    groupLocks: (HEADER_BYTES + policyTextBytes) / 4,
+    places: placesAt(groups),
+  };
+}
+
+function placeWords(cellsPerKey: number): number {
+  return 2 * (FIRST_CELL + cellsPerKey);
+}
+
+function placesAt(groups: number): number {
+  // Even, so that floating-point numbers lie straight.
+  return (HEADER_BYTES + policyTextBytes) / 4 + groups + (groups & 1);
+}

@@ -1,0 +1,279 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { build } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { gcra } from '../../algorithms/gcra/gcra.ts';
+import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
+import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
+import { limiter } from '../../limit/limiter.ts';
+import { rules } from '../../limit/rules.ts';
+import { TestClock } from '../../testing/test-clock.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+import { seededRandom } from '../../vocabulary/random.ts';
+import { conformance } from '../conformance/conformance.ts';
+import type { HammerOrders } from './hammer.test-support.ts';
+import { layoutOf } from './layout.ts';
+import { Places } from './places.ts';
+import { sharedMemoryStore } from './shared-memory-store.ts';
+
+describe('conformance', () => {
+  for (const { name, run } of conformance) {
+    it(name, () => run(({ clock }) => sharedMemoryStore({ clock, maxKeys: 100, cellsPerKey: 10_004 })));
+  }
+});
+
+// Threads run plain JavaScript: the hammer is bundled once.
+const folder = mkdtempSync(join(tmpdir(), 'sluice-shared-'));
+const hammer = join(folder, 'hammer.mjs');
+
+beforeAll(async () => {
+  await build({
+    input: fileURLToPath(new URL('./hammer.test-support.ts', import.meta.url)),
+    platform: 'node',
+    output: { file: hammer, format: 'esm' },
+    logLevel: 'silent',
+  });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const hourlyPolicies: readonly Policy[] = [
+  gcra({ limit: 100, window: '30d' }),
+  slidingSlots({ limit: 100, window: '1h', slots: 10 }),
+  slidingLog({ limit: 100, window: '1h' }),
+];
+
+function signalsFor(keys: readonly string[]): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(4 * (2 + keys.length)));
+}
+
+/** A thread that is ready to start. */
+async function hammerWith(orders: HammerOrders): Promise<Worker> {
+  const worker = new Worker(hammer, { workerData: orders });
+  await message(worker);
+  return worker;
+}
+
+function message(worker: Worker): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+}
+
+function start(signals: Int32Array): void {
+  Atomics.store(signals, 0, 1);
+  Atomics.notify(signals, 0);
+}
+
+describe('several threads', () => {
+  it.each(hourlyPolicies)('grant exactly the limit between them: $algorithm', async (policy) => {
+    const keys = ['a', 'b', 'c'];
+    const store = sharedMemoryStore({ maxKeys: 10, cellsPerKey: 300 });
+    const signals = signalsFor(keys);
+    const orders = { buffer: store.buffer, lockPatienceMs: 10_000, policy: { ...policy }, keys, calls: 3000, signals };
+    const threads = await Promise.all([1, 2, 3, 4].map(() => hammerWith(orders)));
+    const done = threads.map(message);
+    start(signals);
+    await Promise.all(done);
+    expect([...signals.slice(2)]).toEqual([100, 100, 100]);
+    expect(store.stats()).toMatchObject({ keys: 3, brokenLocks: 0 });
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  });
+
+  it('see what the others have used, blocked and reset', () => {
+    const first = sharedMemoryStore({ maxKeys: 10 });
+    const second = sharedMemoryStore({ buffer: first.buffer });
+    const policy = gcra({ limit: 2, window: '1h' });
+    const [here, there] = [first, second].map((store) => limiter(policy, { store, name: 'both' }));
+    expect([here?.allow('k'), there?.allow('k'), here?.allow('k')]).toEqual([true, true, false]);
+    there?.reset('k');
+    expect(here?.peek('k')).toMatchObject({ allowed: true, remaining: 1 });
+    here?.block('k', '1h');
+    expect(there?.check('k')).toMatchObject({ allowed: false, reason: 'blocked' });
+  });
+
+  it('keep all or nothing over many rules', () => {
+    const first = sharedMemoryStore({ maxKeys: 10 });
+    const policies = [gcra({ limit: 5, window: '1h' }), gcra({ limit: 3, window: '1h' })];
+    const [here, there] = [first, sharedMemoryStore({ buffer: first.buffer })].map((store) =>
+      rules(
+        policies.map((policy, i) => ({ name: `rule-${i}`, policy, key: 'user' })),
+        { store },
+      ),
+    );
+    const answers = Array.from({ length: 6 }, (_, i) => (i % 2 ? here : there)?.check({ user: 'u' }));
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, false, false, false]);
+    expect(answers.at(-1)?.decisions.map(({ remaining }) => remaining)).toEqual([2, 0]);
+  });
+});
+
+describe('a thread that dies inside', () => {
+  // Each death somewhere else: within the arithmetic, between the writes, before the lock is given back.
+  it('frees no key, a thousand times over', { timeout: 300_000 }, async () => {
+    const deaths = 1000;
+    const random = seededRandom(7);
+    const keys = ['a', 'b'];
+    const limit = 20;
+    const policies = [
+      gcra({ limit, window: '30d' }),
+      slidingSlots({ limit, window: '1h', slots: 4 }),
+      slidingLog({ limit, window: '1h' }),
+    ];
+    let inside = 0;
+    async function die(): Promise<void> {
+      const policy = policies[Math.floor(random() * policies.length)] as Policy;
+      const store = sharedMemoryStore({ maxKeys: 10, cellsPerKey: 300, lockPatienceMs: 1 });
+      const survivor = limiter(policy, { store, name: 'hammered' });
+      const signals = signalsFor(keys);
+      const orders = { buffer: store.buffer, lockPatienceMs: 1, policy: { ...policy }, keys, calls: 200, signals };
+      const victim = await hammerWith({ ...orders, stopAfter: 1 + Math.floor(random() * 600) });
+      const over = Promise.race([message(victim), stopped(signals)]);
+      start(signals);
+      await over;
+      if (signals[1] === 1) inside += 1;
+      await victim.terminate();
+      keys.forEach((key, at) => {
+        for (let i = 0; i < 2 * limit; i += 1) if (survivor.allow(key)) signals[2 + at]! += 1;
+        expect(signals[2 + at], `${key} of ${policy.algorithm}`).toBeLessThanOrEqual(limit);
+        // Nor is it held for ever.
+        expect(survivor.check(key).retryAfterMs).toBeLessThan(Number.POSITIVE_INFINITY);
+      });
+    }
+    for (let i = 0; i < deaths; i += 4) await Promise.all([die(), die(), die(), die()]);
+    // Some finish before their time has come; most do not.
+    expect(inside).toBeGreaterThan(deaths / 2);
+  });
+
+  /** Resolves when the thread has stopped inside. */
+  async function stopped(signals: Int32Array): Promise<void> {
+    await Atomics.waitAsync(signals, 1, 0, 20_000).value;
+  }
+
+  it('leaves a key that counts as full until its window has passed, and then is as good as new', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 10, lockPatienceMs: 1 });
+    const subject = limiter(gcra({ limit: 10, window: '10s' }), { store, name: 'torn' });
+    subject.check('k');
+    const layout = layoutOf(store.buffer);
+    const at = placeOfTheOnlyKey(layout);
+    // A lock taken and never given back.
+    layout.words[at]! += 1;
+    expect(subject.check('k')).toMatchObject({ allowed: false, retryAfterMs: 1000, resetAfterMs: 10_000 });
+    expect(store.stats().brokenLocks).toBe(1);
+    clock.advance(999);
+    expect(subject.allow('k')).toBe(false);
+    clock.advance(1);
+    expect(subject.allow('k')).toBe(true);
+    clock.advance(10_000);
+    expect(subject.peek('k').remaining).toBe(9);
+  });
+
+  it('cannot undo a block', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 10, lockPatienceMs: 1 });
+    const subject = limiter(gcra({ limit: 10, window: '1s' }), { store, name: 'torn' });
+    subject.check('k');
+    subject.block('k', '1h');
+    const layout = layoutOf(store.buffer);
+    layout.words[placeOfTheOnlyKey(layout)]! += 1;
+    clock.advance(60_000);
+    expect(subject.check('k')).toMatchObject({ allowed: false, reason: 'blocked' });
+  });
+
+  it('that was only slow finds that its writes do not count', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 10, lockPatienceMs: 1 });
+    const subject = limiter(gcra({ limit: 10, window: '10s' }), { store, name: 'slow' });
+    subject.check('k');
+    const layout = layoutOf(store.buffer);
+    const places = new Places(layout, 1);
+    const at = placeOfTheOnlyKey(layout);
+    const [low, high] = [layout.words[at + 2], layout.words[at + 3]] as [number, number];
+    expect(places.lock(at, low, high)).toBe(true);
+    const before = layout.floats.slice(at / 2 + 6, at / 2 + 8);
+    expect(subject.allow('k')).toBe(false); // Waits, breaks the lock, and counts the key as full.
+    layout.floats.set(before, at / 2 + 6); // The slow one goes on, and writes what was.
+    expect(subject.allow('k')).toBe(false);
+    clock.advance(999);
+    expect(subject.allow('k')).toBe(false);
+  });
+
+  function placeOfTheOnlyKey({ words, places, stride }: ReturnType<typeof layoutOf>): number {
+    let at = places;
+    while (words[at + 3] === 0) at += stride;
+    return at;
+  }
+});
+
+describe('the bound', () => {
+  it('refuses newcomers of a strict policy rather than forget a key', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 2, cellsPerKey: 20 });
+    const subject = limiter(slidingSlots({ limit: 1, window: '1m', slots: 4 }), { store, name: 'strict' });
+    expect(['a', 'b'].map((key) => subject.allow(key))).toEqual([true, true]);
+    expect(subject.check('c')).toMatchObject({ allowed: false, reason: 'store-full' });
+    expect(store.stats()).toMatchObject({ keys: 2, refusedNewcomers: 1, evictedLiveKeys: 0 });
+    clock.advance(80_000);
+    expect(subject.allow('c')).toBe(true);
+  });
+
+  it('evicts the key closest to new under another policy', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 2 });
+    const subject = limiter(gcra({ limit: 10, window: '1m' }), { store, name: 'bucket' });
+    subject.check('a', 9);
+    subject.check('b', 2);
+    expect(subject.allow('c')).toBe(true);
+    expect(store.stats()).toMatchObject({ keys: 2, evictedLiveKeys: 1 });
+    expect([subject.peek('a').remaining, subject.peek('b').remaining]).toEqual([0, 9]);
+  });
+
+  it('refuses a key whose state needs more room than there is, and charges nothing', () => {
+    const store = sharedMemoryStore({ maxKeys: 10, cellsPerKey: 5 + 2 * 4 });
+    const subject = limiter(slidingLog({ limit: 100, window: '1h' }), { store, name: 'log' });
+    for (let i = 0; i < 4; i += 1) expect(subject.allow('k', { atMs: 1000 + i })).toBe(true);
+    expect(subject.check('k', { atMs: 1004 })).toMatchObject({ allowed: false, reason: 'store-full' });
+    expect(subject.peek('k', { atMs: 1003 }).remaining).toBe(95);
+  });
+});
+
+describe('wrong use', () => {
+  it.each([
+    [{ maxKeys: 0 }, 'maxKeys must be a whole number above 0, got 0'],
+    [{ maxKeys: 1.5 }, 'maxKeys must be a whole number above 0, got 1.5'],
+    [{ cellsPerKey: Number.NaN }, 'cellsPerKey must be a whole number above 0, got NaN'],
+    [{ cellsPerKey: 1e6 }, 'cellsPerKey must be at most 100000'],
+    [{ lockPatienceMs: -1 }, 'lockPatienceMs must be a number above 0'],
+    [{ buffer: new ArrayBuffer(8) }, 'buffer must be the buffer of another sharedMemoryStore()'],
+    [{ buffer: new SharedArrayBuffer(1024) }, 'buffer must be the buffer of another sharedMemoryStore()'],
+    [{ keys: 'exact' }, 'sharedMemoryStore options has no field "keys"'],
+  ])('%o is refused', (options, message) => {
+    expect(() => sharedMemoryStore(options as never)).toThrow(message);
+  });
+
+  it('maxKeys beside a buffer is refused', () => {
+    const { buffer } = sharedMemoryStore({ maxKeys: 1 });
+    expect(() => sharedMemoryStore({ buffer, maxKeys: 2 })).toThrow('left out beside a buffer');
+  });
+
+  it('a policy whose state has no room is refused when the limiter is made', () => {
+    const store = sharedMemoryStore({ maxKeys: 10 });
+    expect(() => limiter(slidingSlots({ limit: 1, window: '1m' }), { store })).toThrow(
+      'cellsPerKey must be at least 64, got 4',
+    );
+    expect(() => limiter(concurrency({ limit: 1 }), { store })).toThrow('cellsPerKey must be at least 17, got 4');
+  });
+
+  it('a call that throws leaves its key as it was', () => {
+    const store = sharedMemoryStore({ maxKeys: 10 });
+    const subject = limiter(gcra({ limit: 2, window: '1h' }), { store });
+    subject.check('k');
+    expect(() => subject.check('k', -1)).toThrow('cost must be');
+    expect(subject.peek('k').remaining).toBe(0);
+    expect(store.stats().brokenLocks).toBe(0);
+  });
+});
