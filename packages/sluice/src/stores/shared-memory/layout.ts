@@ -26,9 +26,9 @@ export const KEYS = 10;
 export const EVICTED = 11;
 export const REFUSED = 12;
 export const BROKEN = 13;
-export const ORIGIN_MS = 8; // as a floating-point number: what the process's monotonic clock said at the epoch
-export const UNKNOWN_BEFORE_MS = 9; // as a whole number of 64 bits
-export const FORGOT_UP_TO_MS = 10; // the same
+export const ORIGIN_MS = 8; // as a floating-point number: what the clock of all threads starts from
+export const UNKNOWN_BEFORE_MS = 9; // the same: a key without a place may have been charged before this
+export const FORGOT_UP_TO_MS = 10; // the same: when a key was forgotten last
 const HEADER_BYTES = 128;
 
 // The policies in use, as text, so that every thread can read what another has written.
@@ -47,7 +47,7 @@ export const RECEIPTS_FROM = 4;
 export const GIVEN_BACK = 5;
 export const FIRST_CELL = 6;
 
-export const groupSize = 64;
+export const groupSize = 128;
 // Groups are filled by two thirds when all keys are there: chance then seldom overfills one.
 const fill = 2 / 3;
 
@@ -57,6 +57,7 @@ export interface Layout {
   readonly buffer: SharedArrayBuffer;
   readonly words: Int32Array;
   readonly floats: Float64Array;
+  /** The same, for exchanging a number atomically. */
   readonly wholes: BigInt64Array;
   readonly policyText: Uint8Array;
   readonly groups: number;
@@ -87,9 +88,9 @@ export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, orig
   words[CELLS] = cellsPerKey;
   words[MAX_KEYS] = maxKeys;
   words.set(seed, SEED);
-  new Float64Array(buffer)[ORIGIN_MS] = originMs;
-  const wholes = new BigInt64Array(buffer);
-  wholes[UNKNOWN_BEFORE_MS] = wholes[FORGOT_UP_TO_MS] = -(2n ** 62n);
+  const floats = new Float64Array(buffer);
+  floats[ORIGIN_MS] = originMs;
+  floats[UNKNOWN_BEFORE_MS] = floats[FORGOT_UP_TO_MS] = Number.NEGATIVE_INFINITY;
   Atomics.store(words, MAGIC, magic);
   return buffer;
 }

@@ -89,7 +89,7 @@ export class Places {
       if (this.isBlank(at)) Atomics.add(words, KEYS, 1);
       words[at + POLICY] = noPolicy;
       words[at + LENGTH] = 0;
-      this.layout.floats[floatsAt(at) + BLOCKED_UNTIL_MS] = 0;
+      this.layout.floats.fill(0, floatsAt(at) + BLOCKED_UNTIL_MS, floatsAt(at) + FIRST_CELL);
       words[at + LOW] = low;
       Atomics.store(words, at + HIGH, high);
       words[at + SUM] = this.sumOf(at, words[at + LOCK]! - 1);

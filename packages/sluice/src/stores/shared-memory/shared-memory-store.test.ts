@@ -232,6 +232,15 @@ describe('the bound', () => {
     expect([subject.peek('a').remaining, subject.peek('b').remaining]).toEqual([0, 9]);
   });
 
+  it('takes whoever comes after an eviction for new', () => {
+    const subject = limiter(gcra({ limit: 10, window: '1h' }), {
+      store: sharedMemoryStore({ maxKeys: 2 }),
+      name: 'bucket',
+    });
+    const remaining = Array.from({ length: 20 }, (_, i) => subject.check(`key-${i}`).remaining);
+    expect(new Set(remaining)).toEqual(new Set([9]));
+  });
+
   it('refuses a key whose state needs more room than there is, and charges nothing', () => {
     const store = sharedMemoryStore({ maxKeys: 10, cellsPerKey: 5 + 2 * 4 });
     const subject = limiter(slidingLog({ limit: 100, window: '1h' }), { store, name: 'log' });

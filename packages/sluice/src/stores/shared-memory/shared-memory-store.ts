@@ -177,11 +177,22 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     return true;
   }
 
+  // A time in the header: compared as a number, exchanged as its bits.
+  const time = new Float64Array(1);
+  const bits = new BigInt64Array(time.buffer);
+
+  function readTime(which: number): number {
+    bits[0] = Atomics.load(wholes, which);
+    return time[0]!;
+  }
+
   function raise(which: number, ms: number): void {
-    const value = BigInt(Math.ceil(ms));
     for (;;) {
       const seen = Atomics.load(wholes, which);
-      if (seen >= value || Atomics.compareExchange(wholes, which, seen, value) === seen) return;
+      bits[0] = seen;
+      if (time[0]! >= ms) return;
+      time[0] = ms;
+      if (Atomics.compareExchange(wholes, which, seen, bits[0]) === seen) return;
     }
   }
 
@@ -247,10 +258,10 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   /** Puts the rows of the batch on the desk. */
   function layOut(entries: readonly Entry[], nowMs: number): void {
     const numbered = 16 * Atomics.add(words, RECEIPTS, 1);
-    room.forgotUpToMs = Number(Atomics.load(wholes, FORGOT_UP_TO_MS));
+    room.forgotUpToMs = readTime(FORGOT_UP_TO_MS);
     for (const { name, key, at, table } of entries) {
       const { blocked, past } = namespace(name);
-      past.unknownBeforeMs = Number(Atomics.load(wholes, UNKNOWN_BEFORE_MS));
+      past.unknownBeforeMs = readTime(UNKNOWN_BEFORE_MS);
       past.receipts.load(key, undefined, numbered);
       if (at < 0) continue;
       const place = floatsAt(at);
