@@ -68,6 +68,16 @@ describe('limiter', () => {
     expect(limit.peek('key', 0).remaining).toBe(3);
   });
 
+  it.each(['1', [1], true, { valueOf: () => 1 }])('refuses a cost of %s in a shared store too', (cost) => {
+    const store = memoryStore();
+    const limit = limiter(three, { store });
+    for (const call of [limit.check, limit.allow, limit.peek, limit.penalize, limit.reward]) {
+      expect(() => call('key', { cost: cost as number })).toThrow('cost must be a finite number of 0 or more');
+    }
+    expect(() => store.apply([{ name: 'n', key: 'key', policy: three, cost: cost as number }])).toThrow('cost must be');
+    expect(store.stats().keys).toBe(0);
+  });
+
   it('refuses a key that is no text, a time that is none, and a policy that no factory built', () => {
     const limit = limiter(three);
     expect(() => limit.check(42 as never)).toThrow('key must be a string, got 42.');
@@ -135,6 +145,7 @@ describe('limiter', () => {
     limit.update(gcra({ limit: 5, window: '10s' }));
     expect(limit.peek('key', 0)).toMatchObject({ limit: 5, remaining: 0 });
     expect(limit.policy).toMatchObject({ limit: 5 });
+    // @ts-expect-error A limiter keeps its algorithm.
     expect(() => limit.update(three)).toThrow('policy must be of the gcra algorithm');
   });
 
@@ -201,15 +212,35 @@ describe('limiter', () => {
   });
 
   it('says which operation an algorithm does not have', async () => {
-    const places = limiter(concurrency({ limit: 1 }));
+    const policy: Policy = concurrency({ limit: 1 });
+    const places = limiter(policy);
     expect(() => places.take('key', 1)).toThrow('take() is not offered by the concurrency algorithm.');
     expect(() => places.reserve('key', 1)).toThrow('reserve() is not offered');
     expect(() => places.penalize('key')).toThrow('penalize() is not offered');
     expect(() => places.reward('key')).toThrow('reward() is not offered');
     await expect(places.wait('key')).rejects.toThrow('wait() is not offered');
-    expect(() => limiter(smooth({ limit: 1, window: '1s' })).take('key', 1)).toThrow(
-      'take() is not offered by the smooth algorithm.',
-    );
+  });
+
+  it('has no type for what an algorithm does not have', async () => {
+    const places = limiter(concurrency({ limit: 1 }));
+    // @ts-expect-error
+    expect(() => places.take('key', 1)).toThrow('take() is not offered by the concurrency algorithm.');
+    // @ts-expect-error
+    expect(() => places.reserve('key', 1)).toThrow();
+    // @ts-expect-error
+    expect(() => places.penalize('key')).toThrow();
+    // @ts-expect-error
+    expect(() => places.reward('key')).toThrow();
+    // @ts-expect-error
+    await expect(places.wait('key')).rejects.toThrow();
+    // @ts-expect-error
+    expect(() => limiter(smooth({ limit: 1, window: '1s' })).take('key', 1)).toThrow('take() is not offered');
+    // @ts-expect-error Idle time is stored up to a burst, or warms up; not both.
+    expect(() => smooth({ limit: 1, window: '1s', warmup: '1s', maxBurst: 1 })).toThrow('maxBurst must be left out');
+    // @ts-expect-error
+    expect(() => smooth({ limit: 1, window: '1s', coldFactor: 2 })).toThrow('coldFactor must be given together');
+    // @ts-expect-error Only what factories build is a policy.
+    expect(() => limiter({ algorithm: 'gcra', limit: 1, window: 1, burst: 1 })).toThrow('built by a factory');
   });
 
   it('works over a store that answers later, and the types say so', async () => {

@@ -7,9 +7,9 @@
 import { algorithmOf, type CallOptions, mustSupport, type TimeOptions } from '../algorithms/algorithm.ts';
 import type { ConcurrencyMethods, ConcurrencyPolicy } from '../algorithms/concurrency/concurrency.ts';
 import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts';
+import { textOf } from '../stores/memory/key-text.ts';
 import { privateStore } from '../stores/memory/private-store.ts';
-import { textOf } from '../stores/memory/rows.ts';
-import { type Check, type DirectChecks, mustFit, type Operation, type Store } from '../stores/store.ts';
+import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
@@ -33,10 +33,10 @@ export interface LimiterOptions<M extends Mode = Mode> {
 }
 
 /** Operations that cannot be refused (`penalize`, `reward`, `block`, `reset`) answer `allowed: true`, and what is left then. */
-export interface Limiter<M extends Mode = 'sync'> {
+export interface Limiter<M extends Mode = 'sync', P extends Policy = Policy> {
   readonly name: string;
   /** The policy in force; `update` changes it. */
-  readonly policy: Policy;
+  readonly policy: P;
   /** Takes the cost (default 1) if it fits, and says so. */
   check(key: string, options?: CallOptions): Reply<M, Decision>;
   /** `check`, when only the answer matters. */
@@ -62,15 +62,15 @@ export interface Limiter<M extends Mode = 'sync'> {
   /** Resolves when the call may go, first come first served per key, or with the refusal when waiting cannot help. */
   wait(key: string, options?: WaitOptions): Promise<Decision>;
   /** Changes the policy's numbers, not its algorithm; what was used stays used. */
-  update(policy: Policy): void;
+  update(policy: P): void;
 }
 
-/** The limiter that a policy gets: all of them have the same operations, and two algorithms have more. */
+/** The limiter that a policy gets: with what only its algorithm has, without what it cannot do. */
 export type LimiterOf<P extends Policy, M extends Mode> = P extends SmoothPolicy
-  ? Limiter<M> & SmoothMethods<M>
+  ? Omit<Limiter<M, P>, 'take'> & SmoothMethods<M>
   : P extends ConcurrencyPolicy
-    ? Limiter<M> & ConcurrencyMethods<M>
-    : Limiter<M>;
+    ? Omit<Limiter<M, P>, 'penalize' | 'reserve' | 'reward' | 'take' | 'wait'> & ConcurrencyMethods<M>
+    : Limiter<M, P>;
 
 /** After these there may be more room than those who wait were told. */
 const frees: readonly Operation[] = ['reset', 'reward', 'settle'];
@@ -158,16 +158,22 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     return andThen(run('check', key, call), (decision) => decision.allowed);
   }
 
-  function checkBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<Decision> {
+  function checkBytes(bytes: Uint8Array, start = 0, end = bytes?.length, cost = 1): Answer<Decision> {
     mustBeRange(bytes, start, end);
-    const decision = unsettled.refunds === 0 ? direct?.checkBytes(bytes, start, end, cost) : undefined;
-    return decision ?? run('check', textOf(bytes.subarray(start, end)), cost);
+    if (direct !== undefined && typeof cost === 'number' && unsettled.refunds === 0) {
+      const decision = direct.checkBytes(bytes, start, end, cost);
+      if (decision !== undefined) return decision;
+    }
+    return run('check', textOf(bytes.subarray(start, end)), cost);
   }
 
-  function allowBytes(bytes: Uint8Array, start = 0, end = bytes.length, cost = 1): Answer<boolean> {
+  function allowBytes(bytes: Uint8Array, start = 0, end = bytes?.length, cost = 1): Answer<boolean> {
     mustBeRange(bytes, start, end);
-    const allowed = unsettled.refunds === 0 ? direct?.allowBytes(bytes, start, end, cost) : undefined;
-    return allowed ?? andThen(run('check', textOf(bytes.subarray(start, end)), cost), (decision) => decision.allowed);
+    if (direct !== undefined && typeof cost === 'number' && unsettled.refunds === 0) {
+      const allowed = direct.allowBytes(bytes, start, end, cost);
+      if (allowed !== undefined) return allowed;
+    }
+    return andThen(run('check', textOf(bytes.subarray(start, end)), cost), ({ allowed }) => allowed);
   }
 
   return {

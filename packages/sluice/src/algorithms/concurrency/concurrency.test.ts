@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
@@ -208,12 +209,15 @@ test('a cost is a whole number of places', () => {
 });
 
 test.each(['penalize', 'reward', 'take', 'reserve'] as const)('%s is not offered', (operation) => {
-  const subject = limiter(concurrency({ limit: 3 }), { clock: new TestClock(0) });
+  // Without its own type, which has no such operation.
+  const policy: Policy = concurrency({ limit: 3 });
+  const subject = limiter(policy, { clock: new TestClock(0) });
   expect(() => subject[operation]('key', 1)).toThrow(`${operation}() is not offered by the concurrency algorithm.`);
 });
 
 test('wait is not offered: a place is had with acquire', async () => {
-  const subject = limiter(concurrency({ limit: 3 }), { clock: new TestClock(0) });
+  const policy: Policy = concurrency({ limit: 3 });
+  const subject = limiter(policy, { clock: new TestClock(0) });
   await expect(subject.wait('key')).rejects.toThrow('wait() is not offered by the concurrency algorithm.');
 });
 

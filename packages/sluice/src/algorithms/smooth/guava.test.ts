@@ -328,7 +328,7 @@ const traces: readonly Trace[] = [
 for (const { name, permitsPerSecond, options, rows, endMs } of traces) {
   test(name, () => {
     const clock = new TestClock(0);
-    const policyAt = (limit: number) => smooth({ limit, window: '1s', ...options });
+    const policyAt = (limit: number) => smooth({ limit, window: '1s', ...options } as SmoothOptions);
     const subject = limiter(policyAt(permitsPerSecond), { clock });
 
     function expectWait(waitMs: number, expectedMs: number, row: number): void {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { limiter } from '../../limit/limiter.ts';
 import { TestClock } from '../../testing/test-clock.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
 import { answersTo } from '../run-cases.test-support.ts';
 import { cases } from './cases.ts';
 import { type SmoothOptions, smooth } from './smooth.ts';
@@ -167,7 +168,8 @@ test('wait sleeps until the call may go', async () => {
 });
 
 test('take is not offered: there is always more to borrow', () => {
-  const subject = limiter(smooth({ limit: 5, window: '1s' }));
+  const policy: Policy = smooth({ limit: 5, window: '1s' });
+  const subject = limiter(policy);
   expect(() => subject.take('key', 1)).toThrow('take() is not offered by the smooth algorithm.');
   expect(() => subject.take('key', 1)).toThrow(expect.objectContaining({ code: 'unsupported-operation' }));
 });

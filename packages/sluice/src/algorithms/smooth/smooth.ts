@@ -28,15 +28,25 @@ import {
 } from '../../vocabulary/policy.ts';
 import type { Algorithm, CallOptions, Numbers, TimeOptions } from '../algorithm.ts';
 
-export interface SmoothOptions extends RateOptions {
-  /** Permits that idle time may store. Default: one second's worth. Not together with `warmup`. */
-  readonly maxBurst?: number;
-  /** How long a cold limiter takes to reach its rate. */
-  readonly warmup?: Duration;
-  /** How much slower than its rate a cold limiter is. Default 3; only with `warmup`. */
-  readonly coldFactor?: number;
+/** Bursty, or with a warm-up; not both. */
+export type SmoothOptions = RateOptions & {
   /** Refuse rather than delay longer than this. Default: delay as long as it takes. */
   readonly maxDelay?: Duration;
+} & (BurstyOptions | WarmUpOptions);
+
+interface BurstyOptions {
+  /** Permits that idle time may store. Default: one second's worth. */
+  readonly maxBurst?: number;
+  readonly warmup?: undefined;
+  readonly coldFactor?: undefined;
+}
+
+interface WarmUpOptions {
+  /** How long a cold limiter takes to reach its rate. */
+  readonly warmup: Duration;
+  /** How much slower than its rate a cold limiter is. Default 3. */
+  readonly coldFactor?: number;
+  readonly maxBurst?: undefined;
 }
 
 export interface SmoothPolicy extends Policy {

@@ -8,6 +8,11 @@ describe('the memory store', () => {
   for (const { name, run } of conformance) it(name, () => run(({ clock }) => memoryStore({ clock })));
 });
 
+describe('the memory store with fingerprints for keys', () => {
+  for (const { name, run } of conformance)
+    it(name, () => run(({ clock }) => memoryStore({ clock, keys: 'fingerprint' })));
+});
+
 describe('the suite itself', () => {
   /** How many of the tests a broken store fails. */
   async function failures(broken: (store: Store<'sync'>) => Store<'sync'>): Promise<number> {

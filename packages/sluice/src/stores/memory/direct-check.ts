@@ -12,15 +12,17 @@
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import type { DirectChecks } from '../store.ts';
+import { textOf } from './key-text.ts';
 import type { Moments } from './moment.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
-import { textOf } from './rows.ts';
 import { forgettableInMs, type Table } from './table.ts';
 
 export const notDirect = -1;
 
 const never = Number.POSITIVE_INFINITY;
+// A cost above is no plain one.
+const most = 2 ** 50;
 
 export class DirectCheck implements DirectChecks {
   readonly name: string;
@@ -28,6 +30,7 @@ export class DirectCheck implements DirectChecks {
   /** Whether the call asked last has no row yet. */
   isNewcomer = false;
   private readonly namespace: Namespace;
+  private readonly blocked: ReadonlyMap<string, number>;
   private readonly room: Room;
   private readonly moments: Moments;
   private readonly sinceMs: number | undefined;
@@ -44,6 +47,7 @@ export class DirectCheck implements DirectChecks {
   constructor(namespace: Namespace, room: Room, moments: Moments, policy: Policy, sinceMs: number | undefined) {
     this.policy = policy;
     this.namespace = namespace;
+    this.blocked = namespace.blocked;
     this.room = room;
     this.moments = moments;
     this.sinceMs = sinceMs;
@@ -63,38 +67,48 @@ export class DirectCheck implements DirectChecks {
   }
 
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {
-    const at = this.table.rows.findBytes(bytes, start, end);
-    const waitMs = this.call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    const waitMs = this.callBytes(bytes, start, end, cost);
     return waitMs === notDirect ? undefined : this.decide(waitMs, false);
   }
 
   allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined {
-    const at = this.table.rows.findBytes(bytes, start, end);
-    const waitMs = this.call(at < 0 ? textOf(bytes.subarray(start, end)) : '', at, cost);
+    const waitMs = this.callBytes(bytes, start, end, cost);
     return waitMs === notDirect ? undefined : waitMs === 0;
+  }
+
+  private callBytes(bytes: Uint8Array, start: number, end: number, cost: number): number {
+    const at = this.table.rows.findBytes(bytes, start, end);
+    return at < 0 ? this.callText(bytes.subarray(start, end), cost) : this.call('', at, cost);
+  }
+
+  /** Bytes that are no key's yet, or are no UTF-8: then their key has another hash than they. */
+  private callText(bytes: Uint8Array, cost: number): number {
+    const key = textOf(bytes);
+    return this.call(key, this.table.rows.find(key), cost);
   }
 
   /** One check that is a batch of its own, of the row found last. */
   private call(key: string, at: number, cost: number): number {
-    const { moments, table } = this;
-    const { algorithm, numbers } = table;
-    const nowMs = moments.read(algorithm.strict === true);
+    const { table } = this;
+    const { step } = table;
+    const nowMs = this.moments.read(table.isStrict);
     // The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind.
-    if (algorithm.step && at >= 0 && table.lingerMs === 0 && this.namespace.blocked.size === 0) {
-      if (!(cost > 0 && cost <= numbers.limit)) return notDirect;
+    if (step !== undefined && at >= 0 && cost > 0 && cost <= most && this.blocked.size === 0) {
       const { cells } = table.rows;
-      this.cells = cells;
+      // For `decide`. A reference costs the collector's attention each time it is written.
+      if (this.cells !== cells) this.cells = cells;
       this.at = at;
-      this.delayMs = 0;
-      moments.happen();
-      return algorithm.step(cells, at, numbers, cost, nowMs);
+      return step(cells, at, table.numbers, cost, nowMs);
     }
+    return this.callAtLength(key, at, cost);
+  }
+
+  private callAtLength(key: string, at: number, cost: number): number {
     const waitMs = this.askRow(key, at, cost);
     if (waitMs === 0) {
-      if (this.isNewcomer && !this.room.make(1, algorithm.strict, moments)) return notDirect;
+      if (this.isNewcomer && !this.room.make(1, this.table.isStrict, this.moments)) return notDirect;
       this.charge();
     }
-    if (waitMs !== notDirect) moments.happen();
     return waitMs;
   }
 
@@ -107,8 +121,8 @@ export class DirectCheck implements DirectChecks {
     const { table } = this;
     const { algorithm, numbers, rows } = table;
     const { nowMs } = this.moments;
-    if (!(cost > 0 && cost <= numbers.limit)) return notDirect;
-    const { blocked } = this.namespace;
+    if (!(typeof cost === 'number' && cost > 0 && cost <= numbers.limit)) return notDirect;
+    const { blocked } = this;
     if (blocked.size > 0 && blocked.has(at < 0 ? rows.nameOf(key) : rows.name())) return notDirect;
     this.isNewcomer = at < 0;
     if (at >= 0) {

@@ -8,12 +8,26 @@
 const encoder = new TextEncoder();
 let scratch = new Uint8Array(256);
 
-/** The UTF-8 bytes of a text, until the next call; how many they are is `encodedBytes`. */
+/** The UTF-8 bytes of a text (of one that is no Unicode, bytes of its own), until the next call; how many they are is `encodedBytes`. */
 export function encode(text: string): Uint8Array {
   // One UTF-16 unit becomes at most three bytes.
   if (scratch.length < 3 * text.length) scratch = new Uint8Array(3 * text.length);
-  encodedBytes = encoder.encodeInto(text, scratch).written;
+  encodedBytes = halves.test(text) ? encodeHalves(text) : encoder.encodeInto(text, scratch).written;
   return scratch;
+}
+
+// Half a character is no Unicode, and UTF-8 has one sign for all of them: texts of nothing else would all hash alike.
+const halves = /\p{Surrogate}/u;
+
+/** Three bytes for each UTF-16 unit, the first of which no UTF-8 has. */
+function encodeHalves(text: string): number {
+  for (let i = 0; i < text.length; i += 1) {
+    const unit = text.charCodeAt(i);
+    scratch[3 * i] = 0xff;
+    scratch[3 * i + 1] = unit & 0xff;
+    scratch[3 * i + 2] = unit >>> 8;
+  }
+  return 3 * text.length;
 }
 
 export let encodedBytes = 0;
@@ -29,6 +43,7 @@ export class KeyHash {
   high = 0;
   // The bytes hashed last, and the same by the word.
   private bytes: Uint8Array | undefined;
+  private length = 0;
   private view: DataView = new DataView(new ArrayBuffer(0));
   private readonly key0: number;
   private readonly key1: number;
@@ -97,8 +112,10 @@ export class KeyHash {
   }
 
   ofBytes(bytes: Uint8Array, start: number, end: number): void {
-    if (bytes !== this.bytes) {
+    // The same bytes may have grown or shrunk.
+    if (bytes !== this.bytes || bytes.length !== this.length) {
       this.bytes = bytes;
+      this.length = bytes.length;
       this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     }
     const { view } = this;

@@ -718,3 +718,156 @@ describe('a snapshot', () => {
     );
   });
 });
+
+describe('fingerprints for keys', () => {
+  const options = (clock: TestClock) => ({ clock, keys: 'fingerprint' as const });
+  const five = slidingLog({ limit: 5, window: '1m' });
+  const bucket = gcra({ limit: 5, window: '1m' });
+
+  it('keep no text of a key', () => {
+    const store = memoryStore(options(new TestClock()));
+    limiter(five, { store, name: 'x' }).check('alice@example.org');
+    limiter(five, { store, name: 'x' }).block('bob@example.org', '1s');
+    const text = JSON.stringify(store.snapshot());
+    expect(text).not.toContain('example');
+    expect(text).toMatch(/"entries":\[\["[\da-f]{16}",/);
+  });
+
+  it('do what texts do: limit, block, settle, move to another policy and are forgotten', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ ...options(clock), maxKeys: 2 });
+    const limit = limiter(five, { store });
+    const reservation = limit.reserve('a', 4);
+    expect(limit.check('a', 2).allowed).toBe(false);
+    expect(reservation.commit(1)).toBe(true);
+    expect(limit.check('a', 2).remaining).toBe(2);
+    limit.update(slidingLog({ limit: 9, window: '1m' }));
+    expect(limit.peek('a', 0).remaining).toBe(6);
+    limit.block('b', '1s');
+    expect(limit.check('b').reason).toBe('blocked');
+    limit.reset('b');
+    expect(limit.check('b').remaining).toBe(8);
+    expect(limit.check('c').reason).toBe('store-full');
+    clock.advance(60_000);
+    expect(limit.check('c').remaining).toBe(8);
+    expect(store.stats()).toMatchObject({ evictedLiveKeys: 0, refusedNewcomers: 1 });
+  });
+
+  it('survive a snapshot, JSON, and another process with a seed of its own', () => {
+    const clock = new TestClock(5000);
+    const store = memoryStore(options(clock));
+    const names = ['one', 'two'];
+    const keys = Array.from({ length: 100 }, (_, i) => `key-${i}`);
+    for (const name of names) {
+      for (const key of keys) limiter(name === 'one' ? five : bucket, { store, name }).check(key, 3);
+      limiter(name === 'one' ? five : bucket, { store, name }).block('blocked', '10s');
+    }
+    const snapshot = JSON.parse(JSON.stringify(store.snapshot()));
+    expect(snapshot.seed).toEqual([expect.any(Number), expect.any(Number)]);
+    // As of a process whose keys hash otherwise: the fingerprints must be looked for under the snapshot's seed.
+    const foreign = { ...snapshot, seed: [snapshot.seed[0] ^ 1, snapshot.seed[1]] };
+    for (const [data, isKnown] of [
+      [snapshot, true],
+      [foreign, false],
+    ] as const) {
+      const restored = memoryStore(options(clock));
+      restored.restore(data);
+      expect(restored.stats().keys).toBe(200);
+      expect(restored.snapshot()).toEqual(data);
+      for (const name of names) {
+        const limit = limiter(name === 'one' ? five : bucket, { store: restored, name });
+        for (const key of keys) expect(limit.check(key, 3).allowed).toBe(!isKnown);
+        expect(limit.check('blocked').reason).toBe(isKnown ? 'blocked' : undefined);
+        expect(limit.check('new').allowed).toBe(true);
+      }
+    }
+  });
+
+  it('are not restored as texts, nor texts as fingerprints', () => {
+    const clock = new TestClock();
+    const [exact, fingerprints] = [memoryStore({ clock }), memoryStore(options(clock))];
+    for (const store of [exact, fingerprints]) limiter(five, { store, name: 'x' }).check('a');
+    const [toExact, toFingerprints] = [memoryStore({ clock }), memoryStore(options(clock))];
+    expect(() => toExact.restore(fingerprints.snapshot())).toThrow(
+      'This is not a snapshot: it was taken of a store with fingerprints for keys, this one has exact keys',
+    );
+    expect(() => toFingerprints.restore(exact.snapshot())).toThrow(
+      'it was taken of a store with no fingerprints for keys, this one has fingerprint keys',
+    );
+    for (const store of [toExact, toFingerprints]) expect(store.snapshot().names).toEqual([]);
+  });
+
+  it.each([
+    [{ seed: [1] }, 'its seed is none'],
+    [{ seed: [1, 2, 3] }, 'its seed is none'],
+    [{ seed: [1, 0.5] }, 'its seed is none'],
+    [{ seed: [1, 2 ** 31] }, 'its seed is none'],
+    [{ seed: 'ab' }, 'This is not a snapshot'],
+    [{ key: 'alice' }, '"alice" is no fingerprint'],
+    [{ key: '0123456789ABCDEF' }, '"0123456789ABCDEF" is no fingerprint'],
+    [{ key: '0123456789abcdef0' }, '"0123456789abcdef0" is no fingerprint'],
+    // A row with nothing in its first half is none: it would be counted and never found.
+    [{ key: '000000000123abcd' }, '"000000000123abcd" is no fingerprint'],
+  ])(
+    'are refused with %j',
+    ({ seed = [1, 2], key = '0123456789abcdef' }: { seed?: unknown; key?: string }, message) => {
+      const tables = [{ policy: { ...loose }, sinceMs: 0, retainMs: 0, entries: [[key, 1, 2]] }];
+      const store = memoryStore(options(new TestClock()));
+      const before = store.snapshot();
+      const snapshot = { version: 1, seed, names: [{ name: 'x', blocked: [], tables }] };
+      expect(() => store.restore(snapshot as never)).toThrow(message);
+      expect(store.stats().keys).toBe(0);
+      expect(store.snapshot()).toEqual(before);
+    },
+  );
+
+  it('refuse a kind of keys that there is not', () => {
+    expect(() => memoryStore({ keys: 'hashed' as never })).toThrow(
+      'keys must be one of "exact", "fingerprint", got "hashed".',
+    );
+  });
+});
+
+describe.each(['exact', 'fingerprint'] as const)('limits that were there before the %s keys were restored', (keys) => {
+  it.each([
+    gcra({ limit: 5, window: '1m' }),
+    slidingLog({ limit: 5, window: '1m' }),
+    slidingWindow({ limit: 5, window: '1m' }),
+  ])('go on from what was used: %j', (policy) => {
+    const clock = new TestClock(5000);
+    const build = (store: ReturnType<typeof memoryStore>) => ({
+      limit: limiter(policy as Policy, { store, name: 'limit' }),
+      limits: rules([{ name: 'rule', key: 'user', policy }], { store }),
+    });
+    const before = memoryStore({ clock, keys });
+    const first = build(before);
+    first.limit.check('a', 4);
+    first.limits.check({ user: 'a' }, { cost: 4 });
+
+    const after = memoryStore({ clock, keys });
+    const { limit, limits } = build(after);
+    // A batch that was asked and forgotten leaves nothing, but may be remembered.
+    limits.check({ user: 'b' });
+    limits.reset('rule', 'b');
+    after.restore(JSON.parse(JSON.stringify(before.snapshot())));
+    expect(limit.check('a').remaining).toBe(0);
+    expect(limit.allow('a')).toBe(false);
+    expect(limits.check({ user: 'a' }).tightest?.remaining).toBe(0);
+    expect(limits.check({ user: 'a' }).allowed).toBe(false);
+    expect(limit.check('new').remaining).toBe(4);
+    expect(limits.check({ user: 'new' }).tightest?.remaining).toBe(4);
+    expect(after.stats().keys).toBe(4);
+    expect(after.snapshot().names.flatMap(({ tables }) => tables.flatMap(({ entries }) => entries))).toHaveLength(4);
+  });
+
+  it('apply their own policy where it is another', () => {
+    const clock = new TestClock(5000);
+    const before = memoryStore({ clock, keys });
+    limiter(gcra({ limit: 5, window: '1m' }), { store: before, name: 'limit' }).check('a', 4);
+    const after = memoryStore({ clock, keys });
+    const limit = limiter(gcra({ limit: 10, window: '1m' }), { store: after, name: 'limit' });
+    after.restore(before.snapshot());
+    expect(limit.check('a').remaining).toBe(5);
+    expect(limit.check('a').remaining).toBe(4);
+  });
+});

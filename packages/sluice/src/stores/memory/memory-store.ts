@@ -9,8 +9,9 @@ import { processSeed, type Seed } from './key-hash.ts';
 import { type Moment, Moments } from './moment.ts';
 import { type Namespace, namespaceOf, noRoom, type Question, refusable, storeFull } from './namespace.ts';
 import { type MemoryStoreStats, roomFor } from './room.ts';
-import type { KeyMode } from './rows.ts';
+import { type KeyMode, Rows } from './rows.ts';
 import { type Contents, restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
+import type { RowsOf } from './table.ts';
 
 export interface MemoryStoreOptions {
   /** The most keys held at once, over all names. Default 1,000,000. */
@@ -62,10 +63,15 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
   const { maxKeys } = room;
   const moments = new Moments(clock);
   let seed: Seed = processSeed;
+  const rowsWith =
+    (key: Seed): RowsOf =>
+    (name, cellsPerKey) =>
+      new Rows(name, cellsPerKey, keys, key);
+  const rowsOf: RowsOf = (name, cellsPerKey) => rowsWith(seed)(name, cellsPerKey);
   const names = new Map<string, Namespace>();
 
   function namespace(name: string): Namespace {
-    const known = names.get(name) ?? namespaceOf(name, room, clock.stalenessMs, keys, seed);
+    const known = names.get(name) ?? namespaceOf(name, room, rowsOf, clock.stalenessMs);
     names.set(name, known);
     return known;
   }
@@ -188,6 +194,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
     names,
     room,
     keys,
+    rowsWith,
     get seed() {
       return seed;
     },
@@ -195,7 +202,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
     stalenessMs: clock.stalenessMs ?? 0,
     reseed(other) {
       seed = other;
-      for (const { reseed } of names.values()) reseed(other);
+      for (const { renewRows } of names.values()) renewRows();
     },
   };
   return {

@@ -29,12 +29,9 @@ export class Moments implements Moment {
 
   /** Begins a batch of these checks, now or at the caller's own time. */
   begin(checks: readonly Check[], atMs: number | undefined, strict: boolean): this {
-    if (atMs === undefined) this.read(strict);
-    else {
-      this.isClock = false;
-      this.nowMs = checkTime(atMs);
-    }
     this.batch += 1;
+    this.isClock = atMs === undefined;
+    this.nowMs = atMs === undefined ? this.reading(strict) : checkTime(atMs);
     // Peeking is not happening.
     if (checks.some(({ operation }) => operation !== 'peek')) this.happen();
     return this;
@@ -42,15 +39,19 @@ export class Moments implements Moment {
 
   /** Begins a single check, now. Without `strict`, a recent reading of the clock will do. */
   read(strict: boolean): number {
-    const { clock } = this;
-    const nowMs = checkTime(clock.recent && !strict ? clock.recent() : clock.now(), 'the time of the clock');
+    const nowMs = this.reading(strict);
     this.isClock = true;
     this.nowMs = nowMs;
+    this.happen();
     return nowMs;
   }
 
-  /** The batch takes place. */
-  happen(): void {
+  private reading(strict: boolean): number {
+    const { clock } = this;
+    return checkTime(clock.recent && !strict ? clock.recent() : clock.now(), 'the time of the clock');
+  }
+
+  private happen(): void {
     if (this.nowMs > this.happenedMs) this.happenedMs = this.nowMs;
   }
 }

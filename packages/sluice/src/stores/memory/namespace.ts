@@ -10,16 +10,16 @@ import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
 import type { Check, Operation } from '../store.ts';
 import { carryOver, chargeAnew, everything } from './carry-over.ts';
-import type { Seed } from './key-hash.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
-import type { KeyMode } from './rows.ts';
 import {
   blankPast,
   chargeRow,
   forgettableInMs,
   freshRow,
+  linger,
   type Past,
+  type RowsOf,
   retain,
   strictWindowMs,
   type Table,
@@ -52,8 +52,8 @@ export interface Namespace {
   tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table;
   /** Takes over a table from a snapshot. */
   adopt(table: Table): void;
-  /** Takes the keys' hash from elsewhere, before there are any keys. */
-  reseed(seed: Seed): void;
+  /** Makes the rows anew, before there are any keys. */
+  renewRows(): void;
 }
 
 const never = Number.POSITIVE_INFINITY;
@@ -85,16 +85,10 @@ function textOf(policy: Policy): string {
 /** What a full store says. When a key will be forgotten is not known; asking again every second costs little. */
 export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'store-full' } as const;
 
-export function namespaceOf(
-  name: string,
-  room: Room,
-  stalenessMs = 0,
-  keys: KeyMode = 'exact',
-  seed?: Seed,
-): Namespace {
+export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessMs = 0): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
-  const past = blankPast(room.maxKeys, keys, seed);
+  const past = blankPast(room.maxKeys, rowsOf);
   const { receipts } = past;
 
   function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {
@@ -105,12 +99,15 @@ export function namespaceOf(
   }
 
   function include(table: Table): Table {
+    const before = tables.get(textOf(table.policy));
+    // Whoever is bound to it must not write to it any more.
+    if (before) before.isDropped = true;
     tables.set(textOf(table.policy), table);
-    room.tables = [...room.tables, table];
+    room.tables = [...room.tables.filter(({ isDropped }) => !isDropped), table];
     // A key may come back under the longest of the windows, so nothing of it is forgotten before that has passed.
     const longestMs = Math.max(...Array.from(tables.values(), strictWindowMs));
     for (const other of tables.values()) {
-      other.lingerMs = Math.max(other.lingerMs, longestMs - strictWindowMs(other));
+      linger(other, Math.max(other.lingerMs, longestMs - strictWindowMs(other)));
       // Rows that are there already were made for less.
       if (other.rows.size === 0) retain(other, stalenessMs, longestMs);
     }
@@ -382,8 +379,7 @@ export function namespaceOf(
       table.past = past;
       include(table);
     },
-    reseed(other) {
-      past.seed = other;
+    renewRows() {
       for (const table of tables.values()) retain(table, stalenessMs, table.retainMs);
     },
   };

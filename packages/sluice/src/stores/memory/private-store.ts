@@ -5,11 +5,12 @@ import { DirectCheck } from './direct-check.ts';
 import { Moments } from './moment.ts';
 import { namespaceOf, noRoom, refusable, storeFull } from './namespace.ts';
 import { roomFor } from './room.ts';
+import { SmallRows } from './small-rows.ts';
 
 export function privateStore(name: string, clock: Clock = monotonicClock, maxKeys?: number): Store<'sync'> {
   const room = roomFor(maxKeys);
   const moments = new Moments(clock);
-  const namespace = namespaceOf(name, room, clock.stalenessMs);
+  const namespace = namespaceOf(name, room, () => new SmallRows(), clock.stalenessMs);
   const { ask, answer } = namespace;
   return {
     mode: 'sync',

@@ -25,19 +25,17 @@ export class RecentKeys {
   place = 0;
   private readonly byKey = new Map<string, number>();
   private numbers = new Int32Array(64 * WIDTH);
-  private patience = mostPatience;
+  /** Whether it is worth asking: above 0. */
+  patience = mostPatience;
   private callsWhileClosed = 0;
   private misses = 0;
 
-  /** Whether it is worth asking. */
-  isOpen(): boolean {
-    if (this.patience > 0) return true;
+  /** Passes the time while it is closed. */
+  wait(): void {
     this.callsWhileClosed += 1;
-    if (this.callsWhileClosed === triedAgainAfter) {
-      this.callsWhileClosed = 0;
-      this.patience = mostPatience / 4;
-    }
-    return false;
+    if (this.callsWhileClosed < triedAgainAfter) return;
+    this.callsWhileClosed = 0;
+    this.patience = mostPatience / 4;
   }
 
   /** The segment of a key's row, if it is still where it was. `step` is how many hash words there are per place. */

@@ -8,7 +8,7 @@
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero } from '../../vocabulary/policy.ts';
 import type { Moment } from './moment.ts';
-import { forgettableInMs, strictWindowMs, type Table } from './table.ts';
+import { forgettableInMs, latestChargeMs, type Table } from './table.ts';
 
 export interface Room {
   readonly maxKeys: number;
@@ -94,7 +94,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
       looks -= 1;
       const inMs = forgettableInMs(table, rows.cells, at, nowMs);
       if (inMs <= 0) {
-        dropped(table, nowMs - strictWindowMs(table) - table.lingerMs, nowMs);
+        dropped(table, latestChargeMs(table, nowMs), nowMs);
         rows.removeNext();
       } else if (evictable && !table.algorithm.strict) insertEvictable(evictable, table, inMs, stats.keys - most);
     }

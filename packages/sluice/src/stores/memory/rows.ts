@@ -15,9 +15,13 @@
  * Where the cells of a key may grow, they are an array of its own.
  */
 import { KeyHash, type Seed } from './key-hash.ts';
+import { textOf } from './key-text.ts';
 import { RecentKeys } from './recent-keys.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
+
+/** What a table needs of its rows. */
+export type KeyRows = Readonly<Pick<Rows, 'size' | 'cells'>> & Omit<Pick<Rows, keyof Rows>, 'size' | 'cells'>;
 
 export interface Segment {
   /** How many first bits of `high` all of its keys have in common. */
@@ -78,16 +82,18 @@ export class Rows {
   /** The index of the key's cells in `cells`, or -1. Good until a row is inserted or removed. */
   find(key: string): number {
     const { recent } = this;
-    if (recent.isOpen()) {
+    if (recent.patience > 0) {
       const segment = recent.find(key, this.segments, 2 * this.stride);
-      if (segment !== undefined) return this.found(segment, recent.place);
-      this.hash.ofText(key);
-      const at = this.probe(key);
-      if (at >= 0) recent.remember(key, this.segment.number, this.place, this.hash.low, this.hash.high);
-      return at;
+      return segment !== undefined ? this.found(segment, recent.place) : this.findAndRemember(key);
     }
-    this.hash.ofText(key);
-    return this.probe(key);
+    recent.wait();
+    return this.findAnew(key);
+  }
+
+  private findAndRemember(key: string): number {
+    const at = this.findAnew(key);
+    if (at >= 0) this.recent.remember(key, this.segment.number, this.place, this.hash.low, this.hash.high);
+    return at;
   }
 
   /** The same for a key given as the UTF-8 bytes of its text. */
@@ -127,8 +133,12 @@ export class Rows {
     if (own) own[hole] = nothing;
     segment.used -= 1;
     this.size -= 1;
-    if (segment.used * 4 < capacity && capacity > firstCapacity) {
-      this.exchange(segment, [this.copy(segment, segment.depth, 0, capacityFor(segment.used))]);
+    const { used } = segment;
+    // Looked at whenever the rows have halved, not at each removal: rows that go in the order of their places leave the others
+    // crowded at one end, and until those have gone too, no smaller segment holds them.
+    if (used * 4 < capacity && (used & (used - 1)) === 0 && capacity > firstCapacity) {
+      const smaller = this.copy(segment, segment.depth, 0, capacityFor(used));
+      if (smaller.capacity < capacity / 2) this.exchange(segment, [smaller]);
     }
   }
 
@@ -202,7 +212,7 @@ export class Rows {
   }
 
   /** Every key, by what it is called, with a copy of its cells. */
-  *entries(): Generator<[name: string, cells: Float64Array]> {
+  *entries(): Iterable<[name: string, cells: Float64Array]> {
     for (const segment of this.segments) {
       for (let place = 0; place < segment.capacity + tail; place += 1) {
         if (segment.hashes[place * 2 * this.stride + 1] === 0) continue;
@@ -352,6 +362,8 @@ export class Rows {
       this.depth += 1;
     }
     first.number = old.number;
+    // What the hand has passed lies elsewhere now: it sees the segment again.
+    if (this.handSegment === old.number) this.handPlace = 0;
     this.segments[old.number] = first;
     if (second !== first) second!.number = this.segments.push(second!) - 1;
     const from = this.directory.indexOf(old);
@@ -381,17 +393,4 @@ function isText(text: string, bytes: Uint8Array, start: number, end: number): bo
     if (i === text.length) return true;
   }
   return textOf(bytes.subarray(start, end)) === text;
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const latin1 = new TextDecoder('latin1');
-
-/** The text of a key given as bytes. Bytes that are not UTF-8 become a text that no text is likely to be. */
-export function textOf(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    // Not a failure: keys may be any bytes, and this is how such a one is written as text.
-    return `\uffff${latin1.decode(bytes)}`;
-  }
 }

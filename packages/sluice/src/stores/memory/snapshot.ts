@@ -5,7 +5,7 @@ import type { Seed } from './key-hash.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
 import type { KeyMode } from './rows.ts';
-import { blankPast, retain, type Table, tableOf } from './table.ts';
+import { blankPast, type RowsOf, retain, type Table, tableOf } from './table.ts';
 
 export interface SnapshotTable {
   readonly policy: { readonly algorithm: string };
@@ -36,6 +36,8 @@ export interface Contents {
   readonly room: Room;
   readonly keys: KeyMode;
   readonly seed: Seed;
+  /** Makes rows whose keys' hash has this key. */
+  rowsWith(seed: Seed): RowsOf;
   readonly stalenessMs: number;
   namespace(name: string): Namespace;
   reseed(seed: Seed): void;
@@ -87,13 +89,19 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
       }
       for (const { policy, sinceMs, retainMs, entries } of saved) {
         if (!Number.isFinite(sinceMs) || !(retainMs >= 0)) throw new Error('sinceMs and retainMs are no times');
-        const table = tableOf(name, parsePolicy(policy), stalenessMs, sinceMs, blankPast(1, mode, seed));
+        const table = tableOf(
+          name,
+          parsePolicy(policy),
+          stalenessMs,
+          sinceMs,
+          blankPast(1, contents.rowsWith(seed ?? contents.seed)),
+        );
         retain(table, stalenessMs, retainMs);
         for (const [key, ...cells] of entries) {
           if (typeof key !== 'string' || !cells.every(Number.isFinite))
             throw new Error(`the cells of key "${key}" are not numbers`);
           if (!fits(table, cells)) throw new Error(`key "${key}" has ${cells.length} cells, which its policy does not`);
-          if (seed && !/^[\da-f]{16}$/.test(key)) throw new Error(`"${key}" is no fingerprint`);
+          if (seed && !/^(?!0{8})[\da-f]{16}$/.test(key)) throw new Error(`"${key}" is no fingerprint`);
           table.rows.setNamed(key, Float64Array.from(cells));
         }
         keys += table.rows.size;

@@ -1,22 +1,25 @@
 /** The keys of one name under one policy, each with its cells. */
 import { type Algorithm, algorithmOf, type Numbers } from '../../algorithms/algorithm.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
-import type { Seed } from './key-hash.ts';
 import { type Ledger, ledger } from './ledger.ts';
-import { type KeyMode, Rows } from './rows.ts';
+import type { KeyRows } from './rows.ts';
 
 export interface Table {
   readonly name: string;
   readonly policy: Policy;
   readonly algorithm: Algorithm;
   numbers: Numbers;
+  readonly stalenessMs: number;
   /** How far back rows have to tell everything, for the sake of the longest window of the name. */
   retainMs: number;
   /** When the limiter began: a key never seen has been idle since then. */
   readonly sinceMs: number;
   /** How long a key is kept after it is as good as new; longer while the name also has a policy with a longer window. */
   lingerMs: number;
-  rows: Rows;
+  rows: KeyRows;
+  readonly isStrict: boolean;
+  /** The algorithm's way to ask and charge in one; undefined where more has to be minded than that. */
+  step: Algorithm['step'];
   /** What is no longer known, for all tables of the name. */
   past: Past;
   /** The latest batch that asked for it. */
@@ -27,30 +30,55 @@ export interface Table {
 
 /** What a name has forgotten. */
 export interface Past {
-  readonly keys: KeyMode;
-  /** The key of the keys' hash. */
-  seed: Seed | undefined;
+  /** Makes the rows of a table. */
+  readonly rowsOf: RowsOf;
   /** A key without a row may have been charged before this moment. */
   unknownBeforeMs: number;
   /** Receipts of a forgotten key are void: whoever has its name next is somebody else. */
   readonly receipts: Ledger;
 }
 
+/** Makes rows of so many cells per key; 0 where each key's cells are an array of its own. */
+export type RowsOf = (name: string, cellsPerKey: number) => KeyRows;
+
 /** A past of which everything is known. */
-export function blankPast(maxKeys: number, keys: KeyMode, seed?: Seed): Past {
-  return { keys, seed, unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
+export function blankPast(maxKeys: number, rowsOf: RowsOf): Past {
+  return { rowsOf, unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
 }
 
 export function tableOf(name: string, policy: Policy, stalenessMs: number, sinceMs: number, past: Past): Table {
   const algorithm = algorithmOf(policy);
   const numbers = algorithm.prepare(policy, stalenessMs, 0);
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
-  const rows = rowsOf(name, algorithm, numbers, past);
-  return { name, policy, algorithm, numbers, retainMs: 0, sinceMs, lingerMs, rows, past, batch: 0, isDropped: false };
+  const rows = blankRows(name, algorithm, numbers, past);
+  const table: Table = {
+    name,
+    policy,
+    algorithm,
+    numbers,
+    stalenessMs,
+    retainMs: 0,
+    sinceMs,
+    lingerMs: 0,
+    rows,
+    isStrict: algorithm.strict === true,
+    step: algorithm.step,
+    past,
+    batch: 0,
+    isDropped: false,
+  };
+  linger(table, lingerMs);
+  return table;
 }
 
-function rowsOf(name: string, algorithm: Algorithm, numbers: Numbers, { keys, seed }: Past): Rows {
-  return new Rows(name, algorithm.extend ? 0 : algorithm.cells(numbers), keys, seed);
+/** Keeps keys so much longer than they matter. Whether one has lingered too long has to be minded at each call. */
+export function linger(table: Table, lingerMs: number): void {
+  table.lingerMs = lingerMs;
+  if (lingerMs > 0) table.step = undefined;
+}
+
+function blankRows(name: string, algorithm: Algorithm, numbers: Numbers, { rowsOf }: Past): KeyRows {
+  return rowsOf(name, algorithm.extend ? 0 : algorithm.cells(numbers));
 }
 
 /** Makes a table without rows keep more of the past than its own window. */
@@ -58,12 +86,18 @@ export function retain(table: Table, stalenessMs: number, retainMs: number): voi
   const { name, algorithm, policy, past } = table;
   table.retainMs = retainMs;
   table.numbers = algorithm.prepare(policy, stalenessMs, retainMs + stalenessMs);
-  table.rows = rowsOf(name, algorithm, table.numbers, past);
+  table.rows = blankRows(name, algorithm, table.numbers, past);
 }
 
 /** How far back a strict policy looks; 0 for the others. */
 export function strictWindowMs({ algorithm, policy }: Table): number {
   return algorithm.strict ? (policy.window ?? 0) : 0;
+}
+
+/** When a key that may be forgotten now can have been charged last. */
+export function latestChargeMs(table: Table, nowMs: number): number {
+  const { isStrict, stalenessMs, lingerMs } = table;
+  return nowMs - strictWindowMs(table) - (isStrict ? stalenessMs : 0) - lingerMs;
 }
 
 /** The cells of a key never seen. */

@@ -18,7 +18,7 @@ import { KeyHash, processSeed } from '../memory/key-hash.ts';
 import { openMemory } from '../memory/memory-store.ts';
 import { noRoom, refusable, storeFull } from '../memory/namespace.ts';
 import type { MemoryStoreStats } from '../memory/room.ts';
-import { chargeRow, forgettableInMs, freshRow, strictWindowMs, type Table } from '../memory/table.ts';
+import { chargeRow, forgettableInMs, freshRow, latestChargeMs, type Table } from '../memory/table.ts';
 import { type Check, mustFit, type Operation, type Store } from '../store.ts';
 import {
   BLOCKED_UNTIL_MS,
@@ -172,7 +172,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     if (!named) return words[at + POLICY] === noPolicy;
     const table = tableOf(named.name, named.policy);
     if (forgettableInMs(table, rowAt(at), 0, nowMs) > 0) return false;
-    raise(UNKNOWN_BEFORE_MS, nowMs - strictWindowMs(table) - table.lingerMs);
+    raise(UNKNOWN_BEFORE_MS, latestChargeMs(table, nowMs));
     raise(FORGOT_UP_TO_MS, nowMs);
     return true;
   }
