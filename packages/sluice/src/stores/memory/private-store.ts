@@ -5,12 +5,14 @@ import { DirectCheck } from './direct-check.ts';
 import { Moments } from './moment.ts';
 import { namespaceOf, noRoom, refusable, storeFull } from './namespace.ts';
 import { roomFor } from './room.ts';
-import { SmallRows } from './small-rows.ts';
+import { Rows } from './rows.ts';
+import type { RowsOf } from './table.ts';
 
 export function privateStore(name: string, clock: Clock = monotonicClock, maxKeys?: number): Store<'sync'> {
   const room = roomFor(maxKeys);
   const moments = new Moments(clock);
-  const namespace = namespaceOf(name, room, () => new SmallRows(), clock.stalenessMs);
+  const rowsOf: RowsOf = (_name, cellsPerKey) => new Rows(name, cellsPerKey, 'exact');
+  const namespace = namespaceOf(name, room, rowsOf, clock.stalenessMs);
   const { ask, answer } = namespace;
   return {
     mode: 'sync',

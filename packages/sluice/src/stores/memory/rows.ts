@@ -20,9 +20,6 @@ import { RecentKeys } from './recent-keys.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
 
-/** What a table needs of its rows. */
-export type KeyRows = Readonly<Pick<Rows, 'size' | 'cells'>> & Omit<Pick<Rows, keyof Rows>, 'size' | 'cells'>;
-
 export interface Segment {
   /** How many first bits of `high` all of its keys have in common. */
   readonly depth: number;
@@ -212,7 +209,7 @@ export class Rows {
   }
 
   /** Every key, by what it is called, with a copy of its cells. */
-  *entries(): Iterable<[name: string, cells: Float64Array]> {
+  *entries(): Generator<[name: string, cells: Float64Array]> {
     for (const segment of this.segments) {
       for (let place = 0; place < segment.capacity + tail; place += 1) {
         if (segment.hashes[place * 2 * this.stride + 1] === 0) continue;

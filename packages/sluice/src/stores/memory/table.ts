@@ -2,7 +2,7 @@
 import { type Algorithm, algorithmOf, type Numbers } from '../../algorithms/algorithm.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { type Ledger, ledger } from './ledger.ts';
-import type { KeyRows } from './rows.ts';
+import type { Rows } from './rows.ts';
 
 export interface Table {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Table {
   readonly sinceMs: number;
   /** How long a key is kept after it is as good as new; longer while the name also has a policy with a longer window. */
   lingerMs: number;
-  rows: KeyRows;
+  rows: Rows;
   readonly isStrict: boolean;
   /** The algorithm's way to ask and charge in one; undefined where more has to be minded than that. */
   step: Algorithm['step'];
@@ -39,7 +39,7 @@ export interface Past {
 }
 
 /** Makes rows of so many cells per key; 0 where each key's cells are an array of its own. */
-export type RowsOf = (name: string, cellsPerKey: number) => KeyRows;
+export type RowsOf = (name: string, cellsPerKey: number) => Rows;
 
 /** A past of which everything is known. */
 export function blankPast(maxKeys: number, rowsOf: RowsOf): Past {
@@ -77,7 +77,7 @@ export function linger(table: Table, lingerMs: number): void {
   if (lingerMs > 0) table.step = undefined;
 }
 
-function blankRows(name: string, algorithm: Algorithm, numbers: Numbers, { rowsOf }: Past): KeyRows {
+function blankRows(name: string, algorithm: Algorithm, numbers: Numbers, { rowsOf }: Past): Rows {
   return rowsOf(name, algorithm.extend ? 0 : algorithm.cells(numbers));
 }
 
