@@ -19,7 +19,7 @@ export const folderOrder = [
 /** From a file (path inside src) to the specifiers that it imports. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
-const isTestFile = (file: string) => /\.(test|test-d|bench)\.ts$/.test(file);
+const isTestFile = (file: string) => /\.(test|test-d|test-support|bench)\.ts$/.test(file);
 const topFolder = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
 const resolve = (file: string, specifier: string) => posix.join(posix.dirname(file), specifier);
 

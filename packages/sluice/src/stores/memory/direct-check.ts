@@ -106,7 +106,11 @@ export class DirectCheck implements DirectChecks {
   private callAtLength(key: string, at: number, cost: number): number {
     const waitMs = this.askRow(key, at, cost);
     if (waitMs === 0) {
-      if (this.isNewcomer && !this.room.make(1, this.table.isStrict, this.moments)) return notDirect;
+      if (this.isNewcomer) {
+        // In a full store somebody has to be forgotten, which the long way decides.
+        if (this.room.stats.keys >= this.room.maxKeys) return notDirect;
+        this.room.make(1, this.table.isStrict, this.moments);
+      }
       this.charge();
     }
     return waitMs;

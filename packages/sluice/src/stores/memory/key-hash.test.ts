@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { KeyHash, processSeed, type Seed } from './key-hash.ts';
-import { Rows, type Segment } from './rows.ts';
+import { Rows } from './rows.ts';
+import type { Segment } from './segment.ts';
 
 const seedA: Seed = [0x01234567, 0x89abcdef | 0];
 const seedB: Seed = [0x243f6a88, 0x85a308d3 | 0];

@@ -177,9 +177,13 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
     if (newcomers === notDirect) return undefined;
     let go = true;
     for (let i = 0; i < checks.length; i += 1) if (waitsMs[i] !== 0 && !checks[i]!.shadow) go = false;
-    // What was forgotten to make room may have been asked for, or have moved what was.
-    if (go && newcomers > 0 && !(room.make(newcomers, true, moments) && askDirectly(checks) === newcomers))
-      return undefined;
+    if (go && newcomers > 0) {
+      if (room.stats.keys + newcomers > maxKeys) return undefined;
+      room.make(newcomers, true, moments);
+      // What was forgotten on the way may have been asked for, or have moved what was.
+      const settled = askDirectly(checks);
+      if (settled === notDirect || room.stats.keys + settled > maxKeys) return undefined;
+    }
     const decisions: Decision[] = [];
     for (let i = 0; i < checks.length; i += 1) {
       const direct = directs[i]!;

@@ -5,7 +5,7 @@
  * It helps with few keys that come often and only costs with many that come rarely, so it watches itself: misses use up
  * its patience, hits restore it; without any it is closed, and tried again after a while.
  */
-import type { Segment } from './rows.ts';
+import type { Segment } from './segment.ts';
 
 const most = 16_384;
 const mostPatience = 256;

@@ -17,27 +17,15 @@
 import { KeyHash, type Seed } from './key-hash.ts';
 import { textOf } from './key-text.ts';
 import { RecentKeys } from './recent-keys.ts';
+import type { Segment } from './segment.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
-
-export interface Segment {
-  /** How many first bits of `high` all of its keys have in common. */
-  readonly depth: number;
-  /** Places where a key can belong. A few more follow for those that are pushed on from the last ones. */
-  readonly capacity: number;
-  used: number;
-  /** Its index among the segments. */
-  number: number;
-  /** The same memory twice: as the hashes, and as the cells. */
-  readonly hashes: Int32Array;
-  readonly cells: Float64Array;
-  readonly keys: string[] | undefined;
-  readonly own: Float64Array[] | undefined;
-}
 
 const firstCapacity = 8;
 // 16 bits of `low` tell places apart, and copying so many rows takes well below a millisecond.
 const largestCapacity = 1 << 15;
+// Split so often, a segment has more keys alike in these bits than chance will ever make.
+const deepest = 24;
 const growth = 1.15;
 const fullest = 0.8;
 // Places after the last: one for each row that was pushed on. A segment whose rows need more grows.
@@ -130,13 +118,15 @@ export class Rows {
     if (own) own[hole] = nothing;
     segment.used -= 1;
     this.size -= 1;
-    const { used } = segment;
-    // Looked at whenever the rows have halved, not at each removal: rows that go in the order of their places leave the others
-    // crowded at one end, and until those have gone too, no smaller segment holds them.
-    if (used * 4 < capacity && (used & (used - 1)) === 0 && capacity > firstCapacity) {
-      const smaller = this.copy(segment, segment.depth, 0, capacityFor(used));
-      if (smaller.capacity < capacity / 2) this.exchange(segment, [smaller]);
-    }
+    // Rows that go in the order of their places leave the others crowded at one end, and no smaller segment holds them: while
+    // the hand is in the middle of a segment, it stays as large as it is.
+    if (segment.number !== this.handSegment || this.handPlace === 0) this.shrink(segment);
+  }
+
+  private shrink(segment: Segment): void {
+    const { used, capacity, depth } = segment;
+    if (used * 4 >= capacity || capacity === firstCapacity) return;
+    this.exchange(segment, [this.copy(segment, depth, 0, capacityFor(used))]);
   }
 
   /** The cells of a key: a copy, or the array of its own. */
@@ -175,6 +165,7 @@ export class Rows {
       if (this.handPlace >= segment.capacity + tail) {
         this.handSegment += 1;
         this.handPlace = 0;
+        this.shrink(segment);
         continue;
       }
       const place = this.handPlace;
@@ -324,6 +315,7 @@ export class Rows {
       this.exchange(segment, [this.copy(segment, depth, 0, larger)]);
       return;
     }
+    if (depth === deepest) throw new Error('More keys hash alike than chance allows.');
     const half = capacityFor(used / 2);
     this.exchange(segment, [this.copy(segment, depth + 1, 0, half), this.copy(segment, depth + 1, 1, half)]);
   }
