@@ -4,7 +4,7 @@
  * what wraps a store is a store.
  */
 import type { Mode, Reply } from '../vocabulary/answer.ts';
-import type { Clock } from '../vocabulary/clock.ts';
+import { type Clock, checkClock } from '../vocabulary/clock.ts';
 import type { Decision, Receipt, StoreFailureMode } from '../vocabulary/decision.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import type { Policy } from '../vocabulary/policy.ts';
@@ -83,9 +83,7 @@ export interface Store<M extends Mode = Mode> {
 export function mustFit(store: Store | undefined, clock: Clock | undefined): void {
   if (store !== undefined && typeof store?.apply !== 'function')
     throw invalid('store', 'a store such as memoryStore()', store);
-  if (clock !== undefined && (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function')) {
-    throw invalid('clock', 'an object with now() and sleep()', clock);
-  }
+  if (clock !== undefined) checkClock(clock);
   const { stalenessMs = 0 } = clock ?? {};
   if (store && stalenessMs > (store.clock.stalenessMs ?? 0)) {
     throw invalid('clock', "no staler than the store's", stalenessMs, 'Give the clock to the store instead.');

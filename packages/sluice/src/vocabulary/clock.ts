@@ -65,3 +65,9 @@ export function checkTime(atMs: number, field?: string): number {
 function notATime(atMs: unknown, field = 'atMs'): never {
   throw invalid(field, `milliseconds since the epoch, at most ${furthestMs}`, atMs);
 }
+
+/** Refuses what is no clock. */
+export function checkClock(clock: Clock): void {
+  if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function')
+    throw invalid('clock', 'an object with now() and sleep()', clock);
+}

@@ -8,7 +8,7 @@
  * So a reading is never older than the turn it was taken in. A bucket or a window that is asked by it grants at most what it
  * may grant over a time longer by that much. Strict algorithms do not use it: they read the time at each call.
  */
-import { type Clock, monotonicClock } from './clock.ts';
+import { type Clock, checkClock, monotonicClock } from './clock.ts';
 
 const callsPerReading = 64;
 
@@ -17,6 +17,7 @@ const { setImmediate } = globalThis as { setImmediate?: (end: () => void) => unk
 
 /** Reads `clock` once per turn of the event loop, or per 64 calls. Default: the monotonic clock. */
 export function tickClock(clock: Clock = monotonicClock): Clock {
+  checkClock(clock);
   let reading = 0;
   let callsLeft = 0;
   let isEndAwaited = false;

@@ -95,6 +95,8 @@ export class KeyHash {
     if (seen >= 0x80) {
       const bytes = encode(text);
       this.ofBytes(bytes, 0, encodedBytes);
+      // No bytes may hash like a text that has none.
+      if (bytes[0] === 0xff) this.low ^= 0x5bd1e995;
       return;
     }
     v3 ^= last;

@@ -58,7 +58,8 @@ export interface OpenMemory {
   readonly contents: Contents;
 }
 
-export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode): OpenMemory {
+/** Without `retains`, nothing is made of which policies a name has: its rows are kept elsewhere. */
+export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode, retains = true): OpenMemory {
   const room = roomFor(most);
   const { maxKeys } = room;
   const moments = new Moments(clock);
@@ -71,7 +72,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
   const names = new Map<string, Namespace>();
 
   function namespace(name: string): Namespace {
-    const known = names.get(name) ?? namespaceOf(name, room, rowsOf, clock.stalenessMs);
+    const known = names.get(name) ?? namespaceOf(name, room, rowsOf, clock.stalenessMs, retains);
     names.set(name, known);
     return known;
   }

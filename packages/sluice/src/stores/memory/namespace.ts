@@ -85,7 +85,7 @@ function textOf(policy: Policy): string {
 /** What a full store says. When a key will be forgotten is not known; asking again every second costs little. */
 export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'store-full' } as const;
 
-export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessMs = 0): Namespace {
+export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessMs = 0, retains = true): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
   const past = blankPast(room.maxKeys, rowsOf);
@@ -94,7 +94,7 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
   function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {
     const known = tables.get(textOf(policy));
     if (known) return known;
-    if (tables.size >= fewTables) dropEmpty(moment);
+    if (retains && tables.size >= fewTables) dropEmpty(moment);
     return include(tableOf(name, policy, stalenessMs, sinceMs, past));
   }
 
@@ -109,7 +109,7 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
     for (const other of tables.values()) {
       linger(other, Math.max(other.lingerMs, longestMs - strictWindowMs(other)));
       // Rows that are there already were made for less.
-      if (other.rows.size === 0) retain(other, stalenessMs, longestMs);
+      if (retains && other.rows.size === 0) retain(other, stalenessMs, longestMs);
     }
     return table;
   }

@@ -23,7 +23,7 @@ export type KeyMode = 'exact' | 'fingerprint';
 
 const firstCapacity = 8;
 // 16 bits of `low` tell places apart, and copying so many rows takes well below a millisecond.
-const largestCapacity = 1 << 15;
+const largestCapacity = 1 << 14;
 // Split so often, a segment has more keys alike in these bits than chance will ever make.
 const deepest = 24;
 const growth = 1.15;

@@ -27,6 +27,8 @@ export interface Snapshot {
   readonly version: 1;
   /** Of a store that keeps fingerprints of its keys: the key of their hash. Whoever has it can prepare keys that collide. */
   readonly seed?: readonly [number, number];
+  /** When a key was forgotten last; absent where none was. */
+  readonly forgotUpToMs?: number;
   readonly names: readonly SnapshotName[];
 }
 
@@ -43,10 +45,11 @@ export interface Contents {
   reseed(seed: Seed): void;
 }
 
-export function takeSnapshot({ names, keys, seed }: Contents): Snapshot {
+export function takeSnapshot({ names, room, keys, seed }: Contents): Snapshot {
   return {
     version: 1,
     ...(keys === 'fingerprint' && { seed }),
+    ...(Number.isFinite(room.forgotUpToMs) && { forgotUpToMs: room.forgotUpToMs }),
     names: Array.from(names, ([name, { tables, blocked, past }]) => ({
       name,
       // JSON has no -Infinity.
@@ -70,12 +73,15 @@ function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean 
 export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   const { room, namespace, stalenessMs, keys: mode } = contents;
   const { stats, maxKeys } = room;
-  if (stats.keys > 0) throw new SluiceError('invalid-snapshot', 'restore() needs a store that holds no keys yet.');
+  const hasBlocks = [...contents.names.values()].some(({ blocked }) => blocked.size > 0);
+  if (stats.keys > 0 || hasBlocks)
+    throw new SluiceError('invalid-snapshot', 'restore() needs a store that holds no keys yet.');
   const tables: Table[] = [];
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
-    const { seed } = snapshot;
+    const { seed, forgotUpToMs = 0 } = snapshot;
+    if (!Number.isFinite(forgotUpToMs)) throw new Error('forgotUpToMs is no time');
     if ((seed !== undefined) !== (mode === 'fingerprint'))
       throw new Error(
         `it was taken of a store with ${seed ? '' : 'no '}fingerprints for keys, this one has ${mode} keys`,
@@ -121,5 +127,6 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
     for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs);
     if (unknownBeforeMs !== undefined) space.past.unknownBeforeMs = unknownBeforeMs;
   }
+  room.forgotUpToMs = Math.max(room.forgotUpToMs, snapshot.forgotUpToMs ?? Number.NEGATIVE_INFINITY);
   stats.keys = keys;
 }

@@ -18,21 +18,22 @@ export const GROUPS = 1;
 export const CELLS = 2;
 export const MAX_KEYS = 3;
 const SEED = 4; // two words
-export const REGISTRY_LOCK = 6;
+export const REGISTER_LOCK = 6;
 export const POLICY_COUNT = 7;
-export const POLICY_BYTES = 8;
-export const RECEIPTS = 9; // how many operations have numbered receipts
 export const KEYS = 10;
 export const EVICTED = 11;
 export const REFUSED = 12;
 export const BROKEN = 13;
 export const ORIGIN_MS = 8; // as a floating-point number: what the clock of all threads starts from
-export const UNKNOWN_BEFORE_MS = 9; // the same: a key without a place may have been charged before this
 export const FORGOT_UP_TO_MS = 10; // the same: when a key was forgotten last
+export const RECEIPTS = 11; // as a whole number of 64 bits: how many operations have numbered receipts
 const HEADER_BYTES = 128;
 
-// The policies in use, as text, so that every thread can read what another has written.
-export const policyTextBytes = 1 << 18;
+// The policies in use, each with its name, so that every thread can read what another has written. An entry: the sum of its
+// text (0 until it is there), the length, before when its name's keys may have been forgotten, and the text.
+export const mostPolicies = 256;
+export const policyEntryBytes = 1024;
+const policyBytes = mostPolicies * policyEntryBytes;
 
 // A place, in words of 32 bits.
 export const LOCK = 0;
@@ -59,7 +60,8 @@ export interface Layout {
   readonly floats: Float64Array;
   /** The same, for exchanging a number atomically. */
   readonly wholes: BigInt64Array;
-  readonly policyText: Uint8Array;
+  /** The word where the policies begin. */
+  readonly policies: number;
   readonly groups: number;
   readonly cellsPerKey: number;
   readonly maxKeys: number;
@@ -90,13 +92,14 @@ export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, orig
   words.set(seed, SEED);
   const floats = new Float64Array(buffer);
   floats[ORIGIN_MS] = originMs;
-  floats[UNKNOWN_BEFORE_MS] = floats[FORGOT_UP_TO_MS] = Number.NEGATIVE_INFINITY;
+  floats[FORGOT_UP_TO_MS] = Number.NEGATIVE_INFINITY;
   Atomics.store(words, MAGIC, magic);
   return buffer;
 }
 
 export function layoutOf(buffer: SharedArrayBuffer): Layout {
-  const words = new Int32Array(buffer);
+  const isWhole = buffer.byteLength > HEADER_BYTES && buffer.byteLength % 8 === 0;
+  const words = new Int32Array(isWhole ? buffer : new SharedArrayBuffer(4));
   if (words[MAGIC] !== magic) {
     throw new SluiceError(
       'invalid-option',
@@ -110,13 +113,13 @@ export function layoutOf(buffer: SharedArrayBuffer): Layout {
     words,
     floats: new Float64Array(buffer),
     wholes: new BigInt64Array(buffer),
-    policyText: new Uint8Array(buffer, HEADER_BYTES, policyTextBytes),
+    policies: HEADER_BYTES / 4,
     groups,
     cellsPerKey,
     maxKeys: words[MAX_KEYS]!,
     seed: [words[SEED]!, words[SEED + 1]!],
     stride: placeWords(cellsPerKey),
-    groupLocks: (HEADER_BYTES + policyTextBytes) / 4,
+    groupLocks: (HEADER_BYTES + policyBytes) / 4,
     places: placesAt(groups),
   };
 }
@@ -127,5 +130,5 @@ function placeWords(cellsPerKey: number): number {
 
 function placesAt(groups: number): number {
   // Even, so that floating-point numbers lie straight.
-  return (HEADER_BYTES + policyTextBytes) / 4 + groups + (groups & 1);
+  return (HEADER_BYTES + policyBytes) / 4 + groups + (groups & 1);
 }

@@ -8,9 +8,6 @@
  * a while; what the lock protected is then in doubt, and the caller is told so.
  */
 
-/** How a lock was taken. */
-export type Taken = 'free' | 'broken';
-
 // So many looks before going to sleep: what a lock protects takes a microsecond or two.
 const looks = 5000;
 const napMs = 1;
@@ -27,14 +24,17 @@ function nap(words: Int32Array, at: number, seen: number): void {
   }
 }
 
-/** Takes the lock, waiting as long as it moves; one that has stood still for `patienceMs` is broken. */
-export function take(words: Int32Array, at: number, patienceMs: number): Taken {
+/**
+ * Takes the lock, waiting as long as it moves; one that has stood still for `patienceMs` is broken, and `brokenAt` counts it.
+ * The number it has from now on is the token to give it back with: read again later, it could be somebody else's.
+ */
+export function take(words: Int32Array, at: number, patienceMs: number, brokenAt: number): number {
   let standing = 0;
   let sinceMs = 0;
   for (let look = 0; ; look += 1) {
     const seen = Atomics.load(words, at);
     if ((seen & 1) === 0) {
-      if (Atomics.compareExchange(words, at, seen, seen + 1) === seen) return 'free';
+      if (Atomics.compareExchange(words, at, seen, seen + 1) === seen) return seen + 1;
       continue;
     }
     if (seen !== standing) {
@@ -44,14 +44,16 @@ export function take(words: Int32Array, at: number, patienceMs: number): Taken {
     if (look < looks) continue;
     nap(words, at, seen);
     if (performance.now() - sinceMs < patienceMs) continue;
-    if (Atomics.compareExchange(words, at, seen, seen + 2) === seen) return 'broken';
+    if (Atomics.compareExchange(words, at, seen, seen + 2) !== seen) continue;
+    Atomics.add(words, brokenAt, 1);
+    return seen + 2;
   }
 }
 
-/** Takes the lock if it is free. */
-export function tryTake(words: Int32Array, at: number): boolean {
+/** Takes the lock if it is free; 0 if it is not. */
+export function tryTake(words: Int32Array, at: number): number {
   const seen = Atomics.load(words, at);
-  return (seen & 1) === 0 && Atomics.compareExchange(words, at, seen, seen + 1) === seen;
+  return (seen & 1) === 0 && Atomics.compareExchange(words, at, seen, seen + 1) === seen ? seen + 1 : 0;
 }
 
 /** Gives the lock back as `token`, the number it had when it was taken; false when it was broken meanwhile. */

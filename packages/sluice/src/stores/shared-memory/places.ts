@@ -1,9 +1,9 @@
 /**
  * The rows of the shared memory: finding them, locking them, and knowing whether one was torn.
  *
- * A row is written only under its lock, and its sum is taken over its contents and the number that the lock will have when
- * it is given back. So whatever a thread wrote that died in the middle, or that went on after its lock had been broken, does
- * not add up, and whoever takes the lock next finds out.
+ * A row is read into an image under its lock, worked on there, and written back whole. Its sum is taken over the image and
+ * the number that the lock will have when it is given back. So whatever a thread wrote that died in the middle, or that went
+ * on after its lock had been broken, does not add up, and whoever takes the lock next finds out.
  */
 import {
   BLOCKED_UNTIL_MS,
@@ -28,21 +28,40 @@ export const noPolicy = -1;
 // With a `low` of 0, the hash of a place that is passed over: it was used, or there may be no more keys.
 const nobody = -1;
 
+/** A copy of a place, as words and as floating-point numbers. */
+export interface Image {
+  readonly words: Int32Array;
+  readonly floats: Float64Array;
+}
+
+/** A place that was locked: where it begins, and what to give the lock back with. */
+export interface Held {
+  readonly at: number;
+  readonly token: number;
+}
+
 export class Places {
   private readonly layout: Layout;
   private readonly patienceMs: number;
+  private readonly scratch: Image;
 
   constructor(layout: Layout, patienceMs: number) {
     this.layout = layout;
     this.patienceMs = patienceMs;
+    this.scratch = this.image();
+  }
+
+  image(): Image {
+    const floats = new Float64Array(this.layout.stride / 2);
+    return { words: new Int32Array(floats.buffer), floats };
   }
 
   /** The word at which the place of a key begins, or -1. It may be somebody else's by the time it is locked. */
   find(low: number, high: number): number {
-    const { words, stride, places } = this.layout;
-    const first = this.groupOf(high) * groupSize;
+    const { words, stride } = this.layout;
+    const group = this.groupAt(high);
     for (let i = 0, place = low & (groupSize - 1); i < groupSize; i += 1, place = (place + 1) & (groupSize - 1)) {
-      const at = places + (first + place) * stride;
+      const at = group + place * stride;
       const found = Atomics.load(words, at + HIGH);
       if (found === 0) return -1;
       if (found === high && words[at + LOW] === low) return at;
@@ -50,83 +69,145 @@ export class Places {
     return -1;
   }
 
-  /** Locks the place of a key; false when it is no longer that key's. What is in doubt is left for `isTorn` to find. */
-  lock(at: number, low: number, high: number): boolean {
+  /** Locks the place of a key and returns the token; 0 when it is no longer that key's. */
+  lock(at: number, low: number, high: number): number {
     const { words } = this.layout;
-    if (take(words, at + LOCK, this.patienceMs) === 'broken') Atomics.add(words, BROKEN, 1);
-    if (words[at + LOW] === low && words[at + HIGH] === high) return true;
-    this.putBack(at);
-    return false;
+    const token = take(words, at + LOCK, this.patienceMs, BROKEN);
+    if (words[at + LOW] === low && words[at + HIGH] === high) return token;
+    this.putBack(at, token);
+    return 0;
   }
 
-  /** Whether a locked place holds what somebody wrote who did not finish. */
-  isTorn(at: number): boolean {
-    const { words } = this.layout;
-    return words[at + SUM] !== this.sumOf(at, words[at + LOCK]! - 1);
+  /** Reads a locked place; false when it is torn. */
+  read(at: number, token: number, image: Image): boolean {
+    const { words, stride } = this.layout;
+    for (let i = 0; i < stride; i += 1) image.words[i] = words[at + i]!;
+    return image.words[SUM] === this.sumOf(image, token - 1);
   }
 
-  /** Gives a locked place back as it is now; false when its lock was broken meanwhile, and with it what was written. */
-  publish(at: number): boolean {
+  /** Writes a locked place and gives it back; false when its lock was broken meanwhile, and with it what was written. */
+  write(at: number, token: number, image: Image): boolean {
     const { words } = this.layout;
-    const token = words[at + LOCK]!;
-    words[at + SUM] = this.sumOf(at, token + 1);
+    const sum = this.sumOf(image, token + 1);
+    if (Atomics.load(words, at + LOCK) !== token) return false;
+    const end = 2 * (FIRST_CELL + image.words[LENGTH]!);
+    words[at + POLICY] = image.words[POLICY]!;
+    words[at + LENGTH] = image.words[LENGTH]!;
+    // Not the block: only `block` and `reset` write it.
+    for (let i = 2 * RECEIPTS_FROM; i < end; i += 1) words[at + i] = image.words[i]!;
+    words[at + SUM] = sum;
     return giveBack(words, at + LOCK, token);
   }
 
+  /** Gives back a locked place as it was: torn stays torn. */
+  putBack(at: number, token: number): boolean {
+    const { words } = this.layout;
+    const isWhole = this.read(at, token, this.scratch);
+    const sum = this.sumOf(this.scratch, token + 1);
+    if (Atomics.load(words, at + LOCK) !== token) return false;
+    words[at + SUM] = isWhole ? sum : ~sum;
+    return giveBack(words, at + LOCK, token);
+  }
+
+  /** Sets the block of a locked place; not if the lock was broken meanwhile. */
+  block(at: number, token: number, untilMs: number): void {
+    const { words, floats } = this.layout;
+    if (Atomics.load(words, at + LOCK) === token) floats[floatsAt(at) + BLOCKED_UNTIL_MS] = untilMs;
+  }
+
   /**
-   * A locked place for a key that has none: one never used, or one that is `reusable`, which is asked of locked places. -1 when
-   * there is none in the group, -2 when another thread was faster and the key has a place now.
+   * A locked place for a key that has none: one never used, or one that is `reusable`, which is asked of images of locked
+   * places. 'full' when there is none in the group, 'again' when the key may have got a place meanwhile.
    */
-  insert(low: number, high: number, reusable: (at: number) => boolean): number {
-    const { words, stride, places, groupLocks } = this.layout;
-    const group = this.groupOf(high);
-    const lock = groupLocks + group;
-    if (take(words, lock, this.patienceMs) === 'broken') Atomics.add(words, BROKEN, 1);
-    const token = words[lock]!;
-    const isKnown = this.find(low, high) >= 0;
-    const at = isKnown ? -2 : this.choose(places + group * groupSize * stride, low, reusable);
-    if (at >= 0) {
-      if (this.isBlank(at)) Atomics.add(words, KEYS, 1);
-      words[at + POLICY] = noPolicy;
-      words[at + LENGTH] = 0;
-      this.layout.floats.fill(0, floatsAt(at) + BLOCKED_UNTIL_MS, floatsAt(at) + FIRST_CELL);
-      words[at + LOW] = low;
-      Atomics.store(words, at + HIGH, high);
-      words[at + SUM] = this.sumOf(at, words[at + LOCK]! - 1);
+  insert(low: number, high: number, reusable: (image: Image, at: number) => boolean): Held | 'full' | 'again' {
+    const { words, groupLocks } = this.layout;
+    const lock = groupLocks + this.groupOf(high);
+    const token = take(words, lock, this.patienceMs, BROKEN);
+    const held = this.find(low, high) >= 0 ? 'again' : this.choose(low, high, reusable);
+    const isTaken = typeof held === 'object' && this.rename(held, low, high);
+    // If the lock was broken, another thread may have found a place for the same key: this one is given up.
+    const isOurs = giveBack(words, lock, token);
+    if (typeof held === 'string') return isOurs ? held : 'again';
+    if (isTaken && isOurs) return held;
+    if (isTaken) this.giveUp(held);
+    return 'again';
+  }
+
+  /** All places of a key's group that are in use, as they are at the moment. */
+  *group(high: number): Generator<number> {
+    const { words, stride } = this.layout;
+    const group = this.groupAt(high);
+    for (let place = 0; place < groupSize; place += 1) {
+      const at = group + place * stride;
+      if (!this.isBlank(at) && (words[at + LOCK]! & 1) === 0) yield at;
     }
-    if (giveBack(words, lock, token)) return at;
-    // The lock was broken, and another thread may have found a place for the same key: this one is given up.
-    if (at >= 0) {
-      this.giveUp(at);
-      Atomics.sub(words, KEYS, 1);
-    }
-    return -2;
   }
 
   /** A place of the group, locked: the first that was never used, or else one that may go. */
-  private choose(group: number, low: number, reusable: (at: number) => boolean): number {
+  private choose(low: number, high: number, reusable: (image: Image, at: number) => boolean): Held | 'full' {
     const { words, stride, maxKeys } = this.layout;
+    const group = this.groupAt(high);
     for (let i = 0, place = low & (groupSize - 1); i < groupSize; i += 1, place = (place + 1) & (groupSize - 1)) {
       const at = group + place * stride;
-      // One that is locked is in use, or was left so by a thread that died; it is passed over.
-      if (!tryTake(words, at + LOCK)) continue;
+      const isUnused = words[at + HIGH] === 0;
+      // One that is locked is in use. One never used is locked only by a thread that died: nobody else is let in here.
+      const token = isUnused ? take(words, at + LOCK, this.patienceMs, BROKEN) : tryTake(words, at + LOCK);
+      if (token === 0) continue;
+      const held = { at, token };
       if (this.isBlank(at)) {
-        if (words[KEYS]! < maxKeys) return at;
-        this.giveUp(at);
-      } else if (!this.isTorn(at) && reusable(at)) return at;
-      else this.putBack(at);
+        if (words[KEYS]! < maxKeys) return held;
+        this.giveUp(held);
+      } else if (this.read(at, token, this.scratch) && reusable(this.scratch, at)) return held;
+      else this.putBack(at, token);
     }
-    return -1;
+    return this.leftBehind(group);
+  }
+
+  /** A place that a thread was about to give to a key when it died: nobody's state is in it. Only a full group is searched. */
+  private leftBehind(group: number): Held | 'full' {
+    const { words, stride } = this.layout;
+    for (let place = 0; place < groupSize; place += 1) {
+      const at = group + place * stride;
+      if ((Atomics.load(words, at + LOCK) & 1) === 0 || words[at + POLICY] !== noPolicy) continue;
+      const token = take(words, at + LOCK, this.patienceMs, BROKEN);
+      if (words[at + POLICY] === noPolicy && !this.read(at, token, this.scratch)) return { at, token };
+      this.putBack(at, token);
+    }
+    return 'full';
+  }
+
+  /**
+   * Makes a locked place another key's. By exchange: a thread that was stopped here and goes on when the place has long been
+   * somebody else's finds another hash than it knows, and leaves it alone.
+   */
+  private rename({ at, token }: Held, low: number, high: number): boolean {
+    const { words, floats } = this.layout;
+    const wasLow = words[at + LOW]!;
+    const wasHigh = words[at + HIGH]!;
+    const isBlank = this.isBlank(at);
+    if (Atomics.load(words, at + LOCK) !== token) return false;
+    words[at + POLICY] = noPolicy;
+    words[at + LENGTH] = 0;
+    floats.fill(0, floatsAt(at) + BLOCKED_UNTIL_MS, floatsAt(at) + FIRST_CELL);
+    if (Atomics.compareExchange(words, at + LOW, wasLow, low) !== wasLow) return false;
+    if (Atomics.compareExchange(words, at + HIGH, wasHigh, high) !== wasHigh) return false;
+    if (isBlank) Atomics.add(words, KEYS, 1);
+    this.read(at, token, this.scratch);
+    words[at + SUM] = this.sumOf(this.scratch, token - 1);
+    return true;
   }
 
   /** Gives a locked place back as nobody's. Searches do not end at it: the key they are for may be in a later one. */
-  private giveUp(at: number): void {
+  private giveUp({ at, token }: Held): void {
     const { words } = this.layout;
+    if (Atomics.load(words, at + LOCK) !== token) return;
+    if (!this.isBlank(at)) Atomics.sub(words, KEYS, 1);
+    const image = this.image();
+    image.words[POLICY] = noPolicy;
+    image.words[HIGH] = nobody;
     words[at + LOW] = 0;
-    words[at + POLICY] = noPolicy;
-    words[at + LENGTH] = 0;
     Atomics.store(words, at + HIGH, nobody);
-    this.publish(at);
+    this.write(at, token, image);
   }
 
   private isBlank(at: number): boolean {
@@ -134,31 +215,20 @@ export class Places {
     return words[at + HIGH] === 0 || (words[at + HIGH] === nobody && words[at + LOW] === 0);
   }
 
-  /** Gives back a locked place of which nothing was written: torn stays torn. */
-  putBack(at: number): void {
-    const { words } = this.layout;
-    const token = words[at + LOCK]!;
-    if (!this.isTorn(at)) this.publish(at);
-    else {
-      words[at + SUM] = ~this.sumOf(at, token + 1);
-      giveBack(words, at + LOCK, token);
-    }
-  }
-
   private groupOf(high: number): number {
     return Math.floor(((high >>> 0) / 2 ** 32) * this.layout.groups);
   }
 
+  private groupAt(high: number): number {
+    return this.layout.places + this.groupOf(high) * groupSize * this.layout.stride;
+  }
+
   /** The block is left out: only `block` and `reset` write it, and no torn row may lose it. */
-  private sumOf(at: number, lock: number): number {
-    const { words, stride } = this.layout;
+  private sumOf({ words }: Image, lock: number): number {
     let sum = lock;
-    for (let i = at + LOW; i <= at + LENGTH; i += 1) sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
-    const end = at + 2 * (FIRST_CELL + words[at + LENGTH]!);
-    if (end > at + stride) return ~words[at + SUM]!;
-    for (let i = at + 2 * RECEIPTS_FROM; i < end; i += 1) {
-      sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
-    }
+    for (let i = LOW; i <= LENGTH; i += 1) sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
+    const end = Math.min(words.length, 2 * (FIRST_CELL + words[LENGTH]!));
+    for (let i = 2 * RECEIPTS_FROM; i < end; i += 1) sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
     return sum;
   }
 }

@@ -1,8 +1,13 @@
-/** The policies that the threads use, each with its name, in the order in which they came: a row says by number which is its. */
+/**
+ * The policies that the threads use, each with its name, in the order in which they came: a row says by number which is its.
+ *
+ * A number belongs to whoever took it, for ever, so a thread that stops while it writes its entry harms nobody; an entry
+ * counts when the sum of its text is there. The lock only keeps two threads from adding the same policy twice.
+ */
 import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
-import { type Layout, POLICY_BYTES, POLICY_COUNT, policyTextBytes, REGISTRY_LOCK } from './layout.ts';
+import { BROKEN, type Layout, mostPolicies, POLICY_COUNT, policyEntryBytes, REGISTER_LOCK } from './layout.ts';
 import { giveBack, take } from './lock.ts';
 
 export interface NamedPolicy {
@@ -12,19 +17,22 @@ export interface NamedPolicy {
   readonly sinceMs: number;
 }
 
+// An entry, in words of 32 bits; the third and fourth are a time.
+const SUM = 0;
+const LENGTH = 1;
+const TEXT = 4;
+const entryWords = policyEntryBytes / 4;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class PolicyRegister {
   /** Those known here, by number. */
-  readonly policies: NamedPolicy[] = [];
+  readonly policies: (NamedPolicy | undefined)[] = [];
   private readonly numbers = new Map<string, number>();
   private readonly layout: Layout;
   private readonly patienceMs: number;
   private readonly onPolicy: (policy: NamedPolicy) => void;
-  // The policy about to be added, as the caller built it.
-  private readonly own = new Map<string, Policy>();
-  private readBytes = 0;
 
   constructor(layout: Layout, patienceMs: number, onPolicy: (policy: NamedPolicy) => void) {
     this.layout = layout;
@@ -34,64 +42,81 @@ export class PolicyRegister {
 
   /** Reads what other threads have added. */
   read(): void {
-    const { words, policyText } = this.layout;
-    const count = Atomics.load(words, POLICY_COUNT);
-    while (this.policies.length < count) {
-      const view = new DataView(policyText.buffer, policyText.byteOffset);
-      const bytes = view.getUint32(this.readBytes);
-      // A decoder does not read shared memory.
-      const text = decoder.decode(policyText.slice(this.readBytes + 4, this.readBytes + 4 + bytes));
-      this.readBytes += 4 + bytes;
-      const [name, data, sinceMs] = JSON.parse(text) as [string, { algorithm: string }, number];
-      const key = JSON.stringify([name, data]);
-      const named = { name, policy: this.own.get(key) ?? parsePolicy(data), sinceMs };
-      this.numbers.set(key, this.policies.push(named) - 1);
-      this.onPolicy(named);
-    }
+    const count = Math.min(mostPolicies, Atomics.load(this.layout.words, POLICY_COUNT));
+    for (let number = 0; number < count; number += 1) if (!this.policies[number]) this.readEntry(number);
+  }
+
+  /** Where the time is before which keys of a name may have been forgotten, as an index of whole numbers; one per entry. */
+  timesOf(name: string): number[] {
+    return this.policies.flatMap((named, number) => (named?.name === name ? [this.at(number) / 2 + 1] : []));
   }
 
   /** The number of a policy, which is added if it is new. */
   numberOf(name: string, policy: Policy, sinceMs: number): number {
     const text = JSON.stringify([name, policy]);
-    this.own.set(text, policy);
-    this.read();
-    this.own.clear();
     const known = this.numbers.get(text);
     if (known !== undefined) return known;
-    this.own.set(text, policy);
-    return this.add(text, JSON.stringify([name, policy, sinceMs]));
-  }
-
-  private add(text: string, entry: string): number {
-    const { words, policyText } = this.layout;
-    for (;;) {
-      take(words, REGISTRY_LOCK, this.patienceMs);
-      const token = Atomics.load(words, REGISTRY_LOCK);
+    const { words } = this.layout;
+    const token = take(words, REGISTER_LOCK, this.patienceMs, BROKEN);
+    try {
       this.read();
-      const known = this.numbers.get(text);
-      if (known === undefined) {
-        const bytes = encoder.encode(entry);
-        // The bytes come first and the count last: whoever dies in between has added nothing.
-        const at = this.readBytes;
-        if (at + 4 + bytes.length > policyTextBytes) {
-          giveBack(words, REGISTRY_LOCK, token);
-          throw new SluiceError(
-            'store-full',
-            'There is no room for one more policy in the shared memory. Limits that differ with each request do not fit here.',
-          );
-        }
-        new DataView(policyText.buffer, policyText.byteOffset).setUint32(at, bytes.length);
-        policyText.set(bytes, at + 4);
-        Atomics.store(words, POLICY_BYTES, at + 4 + bytes.length);
-        // Not if the lock was broken: another thread may have written to the same place.
-        const count = this.policies.length;
-        if (Atomics.load(words, REGISTRY_LOCK) === token)
-          Atomics.compareExchange(words, POLICY_COUNT, count, count + 1);
-      }
-      giveBack(words, REGISTRY_LOCK, token);
-      this.read();
-      const number = this.numbers.get(text);
-      if (number !== undefined) return number;
+      return this.numbers.get(text) ?? this.add({ name, policy, sinceMs }, text);
+    } finally {
+      giveBack(words, REGISTER_LOCK, token);
     }
   }
+
+  private add(named: NamedPolicy, text: string): number {
+    const { words, floats, buffer } = this.layout;
+    const bytes = encoder.encode(JSON.stringify([named.name, named.policy, named.sinceMs]));
+    if (bytes.length > policyEntryBytes - 4 * TEXT) {
+      throw new SluiceError(
+        'store-full',
+        `A policy with its name takes ${bytes.length} bytes, too many. Use a shorter name.`,
+      );
+    }
+    const number = Atomics.add(words, POLICY_COUNT, 1);
+    if (number >= mostPolicies) {
+      Atomics.sub(words, POLICY_COUNT, 1);
+      throw new SluiceError(
+        'store-full',
+        `There are ${mostPolicies} policies in the shared memory. Limits that differ with each request do not fit here.`,
+      );
+    }
+    const at = this.at(number);
+    floats[at / 2 + 1] = Number.NEGATIVE_INFINITY;
+    new Uint8Array(buffer, 4 * (at + TEXT)).set(bytes);
+    words[at + LENGTH] = bytes.length;
+    Atomics.store(words, at + SUM, sumOf(bytes));
+    this.learn(number, named, text);
+    return number;
+  }
+
+  private readEntry(number: number): void {
+    const { words, buffer } = this.layout;
+    const at = this.at(number);
+    const sum = Atomics.load(words, at + SUM);
+    // A decoder does not read shared memory.
+    const bytes = new Uint8Array(buffer, 4 * (at + TEXT)).slice(0, words[at + LENGTH]);
+    if (sum === 0 || sum !== sumOf(bytes)) return;
+    const [name, data, sinceMs] = JSON.parse(decoder.decode(bytes)) as [string, { algorithm: string }, number];
+    this.learn(number, { name, policy: parsePolicy(data), sinceMs }, JSON.stringify([name, data]));
+  }
+
+  private learn(number: number, named: NamedPolicy, text: string): void {
+    this.policies[number] = named;
+    if (!this.numbers.has(text)) this.numbers.set(text, number);
+    this.onPolicy(named);
+  }
+
+  private at(number: number): number {
+    return this.layout.policies + number * entryWords;
+  }
+}
+
+/** Never 0. */
+function sumOf(bytes: Uint8Array): number {
+  let sum = bytes.length;
+  for (const byte of bytes) sum = Math.imul(sum ^ byte, 0x9e3779b1) ^ (sum >>> 15);
+  return sum || 1;
 }

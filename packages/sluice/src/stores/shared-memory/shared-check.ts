@@ -1,16 +1,16 @@
 /** The short way for one plain check of a key that is there, as `memory/direct-check.ts`, on a row under its lock. */
-import type { Clock } from '../../vocabulary/clock.ts';
+import { type Clock, checkTime } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { KeyHash } from '../memory/key-hash.ts';
 import { forgettableInMs, type Table } from '../memory/table.ts';
 import type { DirectChecks } from '../store.ts';
 import { BLOCKED_UNTIL_MS, FIRST_CELL, type Layout, LENGTH, POLICY } from './layout.ts';
-import { floatsAt, type Places } from './places.ts';
+import type { Image, Places } from './places.ts';
 
 const notDirect = -1;
 
 export class SharedCheck implements DirectChecks {
-  private readonly layout: Layout;
+  private readonly image: Image;
   private readonly places: Places;
   private readonly clock: Clock;
   private readonly table: Table;
@@ -19,7 +19,7 @@ export class SharedCheck implements DirectChecks {
   private decision: Decision | undefined;
 
   constructor(layout: Layout, places: Places, clock: Clock, table: Table, policy: number) {
-    this.layout = layout;
+    this.image = places.image();
     this.places = places;
     this.clock = clock;
     this.table = table;
@@ -56,42 +56,51 @@ export class SharedCheck implements DirectChecks {
     const { low, high } = this.hash;
     if (algorithm.extend || numbers.countRejected || !(cost > 0 && cost <= numbers.limit)) return notDirect;
     const at = places.find(low, high);
-    if (at < 0 || !places.lock(at, low, high)) return notDirect;
-    // Only now: while waiting for the lock, time has passed.
-    const nowMs = this.clock.recent && !algorithm.strict ? this.clock.recent() : this.clock.now();
-    if (!this.isPlain(at, nowMs)) {
-      places.putBack(at);
+    const token = at < 0 ? 0 : places.lock(at, low, high);
+    if (token === 0) return notDirect;
+    const isWhole = places.read(at, token, this.image);
+    const { floats } = this.image;
+    let nowMs = 0;
+    try {
+      // Only now: while waiting for the lock, time has passed.
+      nowMs = checkTime(
+        this.clock.recent && !table.isStrict ? this.clock.recent() : this.clock.now(),
+        'the time of the clock',
+      );
+    } catch (error) {
+      places.putBack(at, token);
+      throw error;
+    }
+    if (!isWhole || !this.isPlain(nowMs)) {
+      places.putBack(at, token);
       return notDirect;
     }
-    const { floats } = this.layout;
-    const first = floatsAt(at) + FIRST_CELL;
-    const waitMs = algorithm.wait(floats, first, numbers, cost, nowMs, Number.POSITIVE_INFINITY);
-    const delayMs = waitMs === 0 && algorithm.delay ? algorithm.delay(floats, first, numbers, cost, nowMs) : 0;
-    if (waitMs === 0) algorithm.charge(floats, first, numbers, cost, nowMs);
-    if (isDecided) this.decide(first, waitMs, delayMs, nowMs);
+    const waitMs = algorithm.wait(floats, FIRST_CELL, numbers, cost, nowMs, Number.POSITIVE_INFINITY);
+    const delayMs = waitMs === 0 && algorithm.delay ? algorithm.delay(floats, FIRST_CELL, numbers, cost, nowMs) : 0;
+    if (waitMs === 0) algorithm.charge(floats, FIRST_CELL, numbers, cost, nowMs);
+    if (isDecided) this.decide(waitMs, delayMs, nowMs);
     // A lock that was broken meanwhile: this thread was taken for dead, and what it wrote does not count.
-    return places.publish(at) ? waitMs : notDirect;
+    return places.write(at, token, this.image) ? waitMs : notDirect;
   }
 
-  private isPlain(at: number, nowMs: number): boolean {
-    const { words, floats } = this.layout;
+  private isPlain(nowMs: number): boolean {
+    const { words, floats } = this.image;
     const { table } = this;
-    const place = floatsAt(at);
-    if (words[at + POLICY] !== this.policy || words[at + LENGTH] !== table.algorithm.cells(table.numbers)) return false;
-    if (floats[place + BLOCKED_UNTIL_MS] !== 0 || this.places.isTorn(at)) return false;
-    return table.lingerMs === 0 || forgettableInMs(table, floats, place + FIRST_CELL, nowMs) > 0;
+    if (words[POLICY] !== this.policy || words[LENGTH] !== table.algorithm.cells(table.numbers)) return false;
+    if (floats[BLOCKED_UNTIL_MS]! > nowMs) return false;
+    return table.lingerMs === 0 || forgettableInMs(table, floats, FIRST_CELL, nowMs) > 0;
   }
 
-  private decide(first: number, waitMs: number, delayMs: number, nowMs: number): void {
+  private decide(waitMs: number, delayMs: number, nowMs: number): void {
     const { name, algorithm, numbers, policy } = this.table;
-    const { floats } = this.layout;
-    const available = algorithm.available(floats, first, numbers, nowMs);
+    const { floats } = this.image;
+    const available = algorithm.available(floats, FIRST_CELL, numbers, nowMs);
     const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
       allowed: waitMs === 0,
       limit: numbers.limit,
       remaining: available >= 1 ? Math.floor(available) : 0,
       retryAfterMs: waitMs,
-      resetAfterMs: Math.max(0, Math.ceil(algorithm.asNewInMs(floats, first, numbers, nowMs))),
+      resetAfterMs: Math.max(0, Math.ceil(algorithm.asNewInMs(floats, FIRST_CELL, numbers, nowMs))),
       delayMs,
       rule: name,
       policy,

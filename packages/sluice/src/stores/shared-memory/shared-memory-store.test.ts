@@ -12,6 +12,7 @@ import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import { conformance } from '../conformance/conformance.ts';
@@ -190,16 +191,76 @@ describe('a thread that dies inside', () => {
     const subject = limiter(gcra({ limit: 10, window: '10s' }), { store, name: 'slow' });
     subject.check('k');
     const layout = layoutOf(store.buffer);
-    const places = new Places(layout, 1);
+    const slow = new Places(layout, 1);
     const at = placeOfTheOnlyKey(layout);
     const [low, high] = [layout.words[at + 2], layout.words[at + 3]] as [number, number];
-    expect(places.lock(at, low, high)).toBe(true);
-    const before = layout.floats.slice(at / 2 + 6, at / 2 + 8);
+    const token = slow.lock(at, low, high);
+    const image = slow.image();
+    expect(slow.read(at, token, image)).toBe(true);
     expect(subject.allow('k')).toBe(false); // Waits, breaks the lock, and counts the key as full.
-    layout.floats.set(before, at / 2 + 6); // The slow one goes on, and writes what was.
+    expect(slow.write(at, token, image)).toBe(false);
+    layout.floats.set(image.floats.slice(6, 8), at / 2 + 6); // As if it had been stopped just before it wrote.
     expect(subject.allow('k')).toBe(false);
     clock.advance(999);
     expect(subject.allow('k')).toBe(false);
+  });
+
+  it('while it adds a key leaves no place behind for ever', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 2, lockPatienceMs: 1 });
+    const layout = layoutOf(store.buffer);
+    const dead = new Places(layout, 1);
+    // Each got a place for its key, and was heard of no more.
+    for (const high of [1, 2]) expect(dead.insert(high, high, () => false)).toBeTypeOf('object');
+    const bucket = limiter(gcra({ limit: 1, window: '1s' }), { store, name: 'left' });
+    expect([bucket.allow('a'), bucket.allow('b')]).toEqual([true, true]);
+  });
+
+  it('or stands still inside gives its answer anew, and no grant of others is lost', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const policy = slidingSlots({ limit: 5, window: '1s', slots: 4 });
+    const store = sharedMemoryStore({ clock, maxKeys: 10, cellsPerKey: 20, lockPatienceMs: 1 });
+    const others = limiter(policy, { store, name: 'stalled' });
+    let onReading = () => {};
+    const stalling: Clock = {
+      now() {
+        onReading();
+        return clock.now();
+      },
+      sleep: clock.sleep,
+    };
+    const stalled = limiter(policy, {
+      store: sharedMemoryStore({ buffer: store.buffer, clock: stalling, lockPatienceMs: 1 }),
+      name: 'stalled',
+    });
+    others.check('k');
+    // The lock is held while the clock is read: what happens here happens to a thread that stands still.
+    onReading = () => {
+      onReading = () => {};
+      expect(others.allow('k')).toBe(false); // Waited, and took it for dead.
+    };
+    expect(stalled.allow('k')).toBe(false);
+    onReading = () => {
+      onReading = () => {};
+      others.block('k', '1h');
+    };
+    stalled.check('k', { cost: 1 });
+    expect(others.check('k')).toMatchObject({ allowed: false, reason: 'blocked' });
+  });
+
+  it("while it registers a policy changes nobody else's", () => {
+    const store = sharedMemoryStore({ maxKeys: 10, lockPatienceMs: 1 });
+    const layout = layoutOf(store.buffer);
+    // It took a number and wrote half of its entry.
+    layout.words[7] = 1;
+    layout.words[layout.policies + 1] = 50;
+    const subject = limiter(gcra({ limit: 1, window: '1h' }), { store, name: 'half' });
+    expect([subject.allow('k'), subject.allow('k')]).toEqual([true, false]);
+    const other = limiter(gcra({ limit: 1, window: '1h' }), {
+      store: sharedMemoryStore({ buffer: store.buffer }),
+      name: 'half',
+    });
+    expect(other.allow('k')).toBe(false);
   });
 
   function placeOfTheOnlyKey({ words, places, stride }: ReturnType<typeof layoutOf>): number {
@@ -207,6 +268,48 @@ describe('a thread that dies inside', () => {
     while (words[at + 3] === 0) at += stride;
     return at;
   }
+});
+
+describe('what is not known', () => {
+  it('counts as used: a longer window than the history covers', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 10, cellsPerKey: 300 });
+    const subject = limiter(slidingLog({ limit: 10, window: '1s' }), { store, name: 'log' });
+    for (let i = 0; i < 30; i += 1) {
+      expect(subject.allow('k')).toBe(true);
+      clock.advance(100);
+    }
+    subject.update(slidingLog({ limit: 30, window: '10s' }));
+    expect(subject.allow('k')).toBe(false);
+  });
+
+  it('does not make keys of other names wait', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 4, cellsPerKey: 20 });
+    const short = limiter(gcra({ limit: 1, window: '1s' }), { store, name: 'short' });
+    const long = limiter(slidingSlots({ limit: 1, window: '1h', slots: 4 }), { store, name: 'long' });
+    for (let i = 0; i < 20; i += 1) {
+      short.check(`key-${i}`);
+      clock.advance(1000);
+    }
+    expect(long.allow('k')).toBe(true);
+  });
+
+  it.each([Number.NaN, undefined, Number.POSITIVE_INFINITY])(
+    'refuses a clock that says %s, and forgets nothing',
+    (time) => {
+      let nowMs: unknown = 1_700_000_000_000;
+      const clock: Clock = { now: () => nowMs as number, sleep: () => Promise.resolve() };
+      const store = sharedMemoryStore({ clock, maxKeys: 10, cellsPerKey: 20 });
+      const subject = limiter(slidingSlots({ limit: 1, window: '1h', slots: 4 }), { store, name: 'slots' });
+      expect(subject.allow('k')).toBe(true);
+      nowMs = time;
+      expect(() => subject.allow('k')).toThrow('the time of the clock must be milliseconds');
+      nowMs = 1_700_000_000_001;
+      expect(subject.allow('k')).toBe(false);
+      expect(store.stats().brokenLocks).toBe(0);
+    },
+  );
 });
 
 describe('the bound', () => {

@@ -11,8 +11,8 @@
 import { algorithmOf } from '../../algorithms/algorithm.ts';
 import { type Clock, checkTime, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import { invalid } from '../../vocabulary/errors.ts';
-import { aboveZero, knownFields, type Policy } from '../../vocabulary/policy.ts';
+import { invalid, SluiceError } from '../../vocabulary/errors.ts';
+import { aboveZero, checkCost, knownFields, type Policy } from '../../vocabulary/policy.ts';
 import { everything } from '../memory/carry-over.ts';
 import { KeyHash, processSeed } from '../memory/key-hash.ts';
 import { openMemory } from '../memory/memory-store.ts';
@@ -36,9 +36,8 @@ import {
   RECEIPTS,
   RECEIPTS_FROM,
   REFUSED,
-  UNKNOWN_BEFORE_MS,
 } from './layout.ts';
-import { floatsAt, noPolicy, Places } from './places.ts';
+import { floatsAt, type Held, type Image, noPolicy, Places } from './places.ts';
 import { PolicyRegister } from './policy-register.ts';
 import { SharedCheck } from './shared-check.ts';
 
@@ -81,12 +80,24 @@ interface Entry {
   readonly table: Table;
   /** The word at which its place begins; -1 without one. */
   at: number;
-  isLocked: boolean;
+  /** What to give its lock back with; 0 while it is not locked. */
+  token: number;
+  readonly image: Image;
+  /** The block it had. */
+  blockedUntilMs: number;
 }
 
 const tries = 100;
 
-const readers: readonly (Operation | undefined)[] = ['peek'];
+/** Whether an operation on a key that has no state may give it some. */
+function mayBegin({ operation, cost, actual = 0 }: Check, { lingerMs }: Table): boolean {
+  if (operation === 'settle') return actual > cost;
+  // Where a key starts below full, it matters when it was reset.
+  if (operation === 'reset') return lingerMs > 0;
+  return operation === 'block' || (cost > 0 && beginners.includes(operation));
+}
+
+const beginners: readonly (Operation | undefined)[] = [undefined, 'check', 'reserve', 'acquire', 'take', 'penalize'];
 
 /** Milliseconds on a clock that is the same in every thread. */
 function monotonicMs(): number {
@@ -104,7 +115,8 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     ['maxKeys', maxKeys],
     ['cellsPerKey', cellsPerKey],
   ] as const) {
-    if (!Number.isInteger(value) || value < 1 || value > 2 ** 30) throw invalid(field, 'a whole number above 0', value);
+    if (!Number.isInteger(value) || value < 1) throw invalid(field, 'a whole number above 0', value);
+    if (value > 2 ** 30) throw invalid(field, 'at most 2^30', value);
   }
   if (cellsPerKey > 100_000) throw invalid('cellsPerKey', 'at most 100000', cellsPerKey);
   aboveZero('lockPatienceMs', lockPatienceMs);
@@ -119,7 +131,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   const clock = options.clock ?? sharedClock(floats[ORIGIN_MS]!);
   const places = new Places(layout, lockPatienceMs);
   // Where the rows of a batch are decided upon; empty in between.
-  const desk = openMemory(clock, 2 ** 50, 'exact');
+  const desk = openMemory(clock, 2 ** 50, 'exact', false);
   const { namespace, room } = desk.contents;
   const register = new PolicyRegister(layout, lockPatienceMs, ({ name, policy, sinceMs }) => {
     namespace(name).tableFor(policy, sinceMs);
@@ -151,30 +163,54 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   /** The keys of a batch, each once, in the order of their places: two threads never wait for each other in turn. */
   function entriesOf(checks: readonly Check[]): Entry[] {
     const entries = new Map<string, Entry>();
-    for (const { name, key, policy, operation, sinceMs } of checks) {
+    for (const check of checks) {
+      const { name, key, policy, sinceMs } = check;
+      if (typeof key !== 'string') throw invalid('key', 'a string', key);
+      checkCost(check.cost);
       policyNumber(name, policy, sinceMs ?? clock.now());
       const hash = hashOf(name);
       hash.ofText(key);
       const { low, high } = hash;
       const id = JSON.stringify([name, key]);
-      const isWritten = !readers.includes(operation) || (entries.get(id)?.isWritten ?? false);
+      const table = tableOf(name, policy);
+      const isWritten = mayBegin(check, table) || (entries.get(id)?.isWritten ?? false);
       const at = places.find(low, high);
-      entries.set(id, { name, key, low, high, isWritten, table: tableOf(name, policy), at, isLocked: false });
+      entries.set(id, {
+        name,
+        key,
+        low,
+        high,
+        isWritten,
+        table,
+        at,
+        token: 0,
+        image: places.image(),
+        blockedUntilMs: 0,
+      });
     }
     return [...entries.values()].sort((a, b) => a.at - b.at);
   }
 
-  /** Whether a locked place can be used for another key, because its own has nothing left to remember. */
-  function isForgettable(at: number, nowMs: number): boolean {
-    const place = floatsAt(at);
-    if (floats[place + BLOCKED_UNTIL_MS]! > nowMs) return false;
-    const named = register.policies[words[at + POLICY]!];
-    if (!named) return words[at + POLICY] === noPolicy;
-    const table = tableOf(named.name, named.policy);
-    if (forgettableInMs(table, rowAt(at), 0, nowMs) > 0) return false;
-    raise(UNKNOWN_BEFORE_MS, latestChargeMs(table, nowMs));
-    raise(FORGOT_UP_TO_MS, nowMs);
+  /** Whether a place can be used for another key, because its own has nothing left to remember. */
+  function isForgettable(image: Image, nowMs: number): boolean {
+    if (image.floats[BLOCKED_UNTIL_MS]! > nowMs) return false;
+    const table = tableBehind(image);
+    if (!table) return image.words[POLICY] === noPolicy;
+    if (forgettableInMs(table, image.floats, FIRST_CELL, nowMs) > 0) return false;
+    forget(table.name, latestChargeMs(table, nowMs), nowMs);
     return true;
+  }
+
+  function tableBehind(image: Image): Table | undefined {
+    const named = register.policies[image.words[POLICY]!];
+    return named && tableOf(named.name, named.policy);
+  }
+
+  /** A key of a name is forgotten that was not charged after `chargedMs`. */
+  function forget(name: string, chargedMs: number, nowMs: number): void {
+    const [where] = register.timesOf(name);
+    if (where !== undefined) raise(where, chargedMs);
+    raise(FORGOT_UP_TO_MS, nowMs);
   }
 
   // A time in the header: compared as a number, exchanged as its bits.
@@ -196,93 +232,92 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     }
   }
 
-  function rowAt(at: number): Float64Array {
-    const first = floatsAt(at) + FIRST_CELL;
-    return floats.slice(first, first + words[at + LENGTH]!);
-  }
-
-  /** Finds a place for a key that has none: true, or false where another thread was faster. */
+  /** Finds a place for a key that has none, if there is one; false where another thread may have been faster. */
   function settleIn(entry: Entry, isClock: boolean, nowMs: number): boolean {
     const { low, high, table } = entry;
     register.read();
+    const isFree = (image: Image) => image.words[POLICY] === noPolicy && !(image.floats[BLOCKED_UNTIL_MS]! > nowMs);
     // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
-    entry.at = places.insert(low, high, (at) => (isClock ? isForgettable(at, nowMs) : words[at + POLICY] === noPolicy));
-    if (entry.at === -1 && !isClock) entry.at = places.insert(low, high, (at) => isForgettable(at, nowMs));
-    if (entry.at === -1 && !table.algorithm.strict) {
-      const evicted = closestToNew(low, high, nowMs);
-      if (evicted >= 0) {
-        entry.at = places.insert(low, high, (at) => at === evicted);
-        if (entry.at >= 0) {
-          Atomics.add(words, EVICTED, 1);
-          raise(UNKNOWN_BEFORE_MS, nowMs);
-          raise(FORGOT_UP_TO_MS, nowMs);
-        }
-      }
+    let held = places.insert(low, high, (image) => (isClock ? isForgettable(image, nowMs) : isFree(image)));
+    if (held === 'full' && !isClock) held = places.insert(low, high, (image) => isForgettable(image, nowMs));
+    if (held === 'full' && !table.algorithm.strict) held = evict(low, high, nowMs);
+    if (typeof held === 'object') {
+      entry.at = held.at;
+      entry.token = held.token;
     }
-    return entry.at !== -2;
+    return held !== 'again';
   }
 
-  /** The place of the key's group whose key, not of a strict policy, is closest to being as good as new. */
-  function closestToNew(low: number, high: number, nowMs: number): number {
+  /** The place of the key of the group, not of a strict policy, that is closest to being as good as new. */
+  function evict(low: number, high: number, nowMs: number): Held | 'full' | 'again' {
     let soonest = -1;
     let soonestMs = Number.POSITIVE_INFINITY;
-    places.insert(low, high, (at) => {
-      const named = register.policies[words[at + POLICY]!];
-      if (!named || floats[floatsAt(at) + BLOCKED_UNTIL_MS]! > nowMs) return false;
-      const table = tableOf(named.name, named.policy);
-      const inMs = table.algorithm.strict ? Number.POSITIVE_INFINITY : forgettableInMs(table, rowAt(at), 0, nowMs);
-      if (inMs < soonestMs) {
-        soonest = at;
-        soonestMs = inMs;
-      }
-      return false;
+    for (const at of places.group(high)) {
+      const image = {
+        words: words.slice(at, at + layout.stride),
+        floats: floats.slice(floatsAt(at), floatsAt(at + layout.stride)),
+      };
+      const table = tableBehind(image);
+      if (!table || table.isStrict || image.floats[BLOCKED_UNTIL_MS]! > nowMs) continue;
+      const inMs = forgettableInMs(table, image.floats, FIRST_CELL, nowMs);
+      if (inMs >= soonestMs) continue;
+      soonest = at;
+      soonestMs = inMs;
+    }
+    const held = places.insert(low, high, (image, at) => {
+      const table = at === soonest ? tableBehind(image) : undefined;
+      // It may be another's by now.
+      if (!table || table.isStrict) return false;
+      forget(table.name, nowMs, nowMs);
+      return true;
     });
-    return soonest;
+    if (typeof held === 'object') Atomics.add(words, EVICTED, 1);
+    return held;
   }
 
   /** Locks the places of all keys that have one, and finds places for those that need one; false when it has to begin anew. */
   function lockAll(entries: readonly Entry[], atMs: number | undefined): boolean {
     for (const entry of entries) {
       if (entry.at < 0) continue;
-      entry.isLocked = places.lock(entry.at, entry.low, entry.high);
-      if (!entry.isLocked) return false;
+      entry.token = places.lock(entry.at, entry.low, entry.high);
+      if (entry.token === 0) return false;
     }
     for (const entry of entries) {
       if (entry.at >= 0 || !entry.isWritten) continue;
       if (!settleIn(entry, atMs === undefined, atMs ?? clock.now())) return false;
-      entry.isLocked = entry.at >= 0;
     }
     return true;
   }
 
   /** Puts the rows of the batch on the desk. */
   function layOut(entries: readonly Entry[], nowMs: number): void {
-    const numbered = 16 * Atomics.add(words, RECEIPTS, 1);
+    // So many receipts may one batch issue.
+    const numbered = 1024 * Number(Atomics.add(wholes, RECEIPTS, 1n));
     room.forgotUpToMs = readTime(FORGOT_UP_TO_MS);
-    for (const { name, key, at, table } of entries) {
+    for (const entry of entries) {
+      const { name, key, at, token, table, image } = entry;
       const { blocked, past } = namespace(name);
-      past.unknownBeforeMs = readTime(UNKNOWN_BEFORE_MS);
+      past.unknownBeforeMs = Math.max(...register.timesOf(name).map(readTime));
       past.receipts.load(key, undefined, numbered);
-      if (at < 0) continue;
-      const place = floatsAt(at);
-      if (floats[place + BLOCKED_UNTIL_MS] !== 0) blocked.set(key, floats[place + BLOCKED_UNTIL_MS]!);
-      const isTorn = places.isTorn(at);
-      const from = floats[place + RECEIPTS_FROM]!;
-      if (!isTorn && from > 0)
-        past.receipts.load(key, { validFrom: from, refunded: floats[place + GIVEN_BACK]! }, numbered);
-      if (!isTorn && words[at + POLICY] === noPolicy) continue;
-      const row = isTorn ? undefined : untorn(at);
+      if (token === 0) continue;
+      const isWhole = places.read(at, token, image);
+      entry.blockedUntilMs = image.floats[BLOCKED_UNTIL_MS]!;
+      if (entry.blockedUntilMs !== 0) blocked.set(key, entry.blockedUntilMs);
+      const validFrom = image.floats[RECEIPTS_FROM]!;
+      if (isWhole && validFrom > 0)
+        past.receipts.load(key, { validFrom, refunded: image.floats[GIVEN_BACK]! }, numbered);
+      if (isWhole && image.words[POLICY] === noPolicy) continue;
+      const row = isWhole ? rowOf(name, image) : undefined;
       if (row) room.keep(row.table, key, row.cells);
       else room.keep(table, key, full(table, nowMs));
     }
   }
 
   /** A row with its table, where the two fit. */
-  function untorn(at: number): { table: Table; cells: Float64Array } | undefined {
-    const named = register.policies[words[at + POLICY]!];
-    if (!named) return undefined;
-    const table = tableOf(named.name, named.policy);
-    const cells = rowAt(at);
+  function rowOf(name: string, image: Image): { table: Table; cells: Float64Array } | undefined {
+    const table = tableBehind(image);
+    if (table?.name !== name) return undefined;
+    const cells = image.floats.slice(FIRST_CELL, FIRST_CELL + image.words[LENGTH]!);
     const { algorithm, numbers } = table;
     return algorithm.extend || cells.length === algorithm.cells(numbers) ? { table, cells } : undefined;
   }
@@ -298,22 +333,21 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   function putAway(entries: readonly Entry[], kept: readonly Entry[]): boolean {
     let isCertain = true;
     for (const entry of entries) {
-      const { name, key, at, isLocked } = entry;
+      const { name, key, at, token, image } = entry;
       const { tables, blocked, past } = namespace(name);
       const table = [...tables.values()].find(({ rows }) => rows.find(key) >= 0);
-      if (isLocked && !kept.includes(entry)) places.putBack(at);
-      else if (isLocked) {
-        const place = floatsAt(at);
+      if (token !== 0 && !kept.includes(entry)) places.putBack(at, token);
+      else if (token !== 0) {
         const cells = table?.rows.get(key);
-        words[at + POLICY] = table ? register.numberOf(name, table.policy, table.sinceMs) : noPolicy;
-        words[at + LENGTH] = cells?.length ?? 0;
-        if (cells) floats.set(cells, place + FIRST_CELL);
+        image.words[POLICY] = table ? register.numberOf(name, table.policy, table.sinceMs) : noPolicy;
+        image.words[LENGTH] = cells?.length ?? 0;
+        if (cells) image.floats.set(cells, FIRST_CELL);
         const receipts = past.receipts.entry(key);
-        floats[place + RECEIPTS_FROM] = receipts?.validFrom ?? 0;
-        floats[place + GIVEN_BACK] = receipts?.refunded ?? 0;
+        image.floats[RECEIPTS_FROM] = receipts?.validFrom ?? 0;
+        image.floats[GIVEN_BACK] = receipts?.refunded ?? 0;
         const untilMs = blocked.get(key) ?? 0;
-        if (floats[place + BLOCKED_UNTIL_MS] !== untilMs) floats[place + BLOCKED_UNTIL_MS] = untilMs;
-        if (!places.publish(at)) isCertain = false;
+        if (untilMs !== entry.blockedUntilMs) places.block(at, token, untilMs);
+        if (!places.write(at, token, image)) isCertain = false;
       }
       if (table) room.forget(table, key);
       blocked.delete(key);
@@ -330,7 +364,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     try {
       if (!lockAll(entries, atMs)) return undefined;
       layOut(entries, atMs ?? clock.now());
-      const homeless = entries.filter(({ at, isWritten }) => at < 0 && isWritten);
+      const homeless = entries.filter(({ token, isWritten }) => token === 0 && isWritten);
       const isRefused = mustRefuse(homeless, checks);
       decisions = desk.apply(
         isRefused ? checks.map((check): Check => ({ ...check, operation: 'peek' })) : checks,
@@ -378,7 +412,8 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
       const decisions = tryApply(checks, atMs);
       if (decisions) return decisions;
     }
-    throw noRoom(checks.map(({ key }) => key).join(', '));
+    const keys = checks.map(({ key }) => `"${key}"`).join(', ');
+    throw new SluiceError('store-full', `The lock of key ${keys} was taken away ${tries} times. Raise lockPatienceMs.`);
   }
 
   return {
