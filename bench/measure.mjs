@@ -1,7 +1,8 @@
-// Measures one bundled benchmark file and prints its medians as JSON; run.mjs starts it, one process per file.
+// Measures one bundled benchmark file and prints its medians as JSON; suites.mjs starts it, one process per file.
 //
 // The rounds of all cases are interleaved, A B C A B C, so that a machine that slows down half-way slows them all.
 import { pathToFileURL } from 'node:url';
+import { median } from './table.mjs';
 
 const roundNs = 30e6;
 
@@ -35,9 +36,4 @@ function timeNs({ subject, iterations }) {
   const start = process.hrtime.bigint();
   subject.run(iterations);
   return Number(process.hrtime.bigint() - start);
-}
-
-/** @param {number[]} values */
-function median(values) {
-  return values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }

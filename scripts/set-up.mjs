@@ -1,37 +1,39 @@
 // What every command does first, so that each of them works on a fresh clone: dependencies, then the build.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Runs a command in the repository's root with its output passed through.
+ * Runs a command with its output passed through, in the repository's root unless told otherwise.
  * Tools are called from node_modules/.bin: npx would add half a second to each.
  * @param {string} command
  * @param {string[]} args
+ * @param {{ folder?: string, stdout?: 'inherit' | 2 }} [options] 2: what it prints goes to stderr
  * @returns {boolean} whether it succeeded
  */
-export function run(command, args) {
+export function run(command, args, { folder = root, stdout = 'inherit' } = {}) {
   const tool = join(root, 'node_modules/.bin', command);
   const { status, error } = spawnSync(existsSync(tool) ? tool : command, args, {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    cwd: folder,
+    stdio: ['ignore', stdout, 'inherit'],
   });
   if (error) console.error(`could not run ${command}: ${error.message}`);
   return status === 0;
 }
 
-/** Installs the dependencies unless they are at least as new as the lockfile. */
-export function installDependencies() {
-  const lockfile = join(root, 'package-lock.json');
-  const installed = join(root, 'node_modules/.package-lock.json');
+/** Installs the dependencies of a folder unless they are at least as new as its lockfile. */
+export function installDependencies(folder = root) {
+  const lockfile = join(folder, 'package-lock.json');
+  const installed = join(folder, 'node_modules/.package-lock.json');
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lockfile).mtimeMs) return true;
-  console.log('installing dependencies');
+  // To stderr, and npm's own words too: stdout belongs to the command, which may have been asked for JSON.
+  console.error(`installing dependencies${folder === root ? '' : ` of ${relative(root, folder)}`}`);
   // Not `npm ci`: it refuses a lockfile that lacks optional packages of other platforms.
   // `--include=dev` because NODE_ENV=production would leave the tools out.
-  if (!run('npm', ['install', '--no-save', '--include=dev'])) return false;
+  if (!run('npm', ['install', '--no-save', '--include=dev'], { folder, stdout: 2 })) return false;
   // npm leaves the file alone when nothing changed; without this every later command would install again.
   const now = new Date();
   utimesSync(installed, now, now);
@@ -41,7 +43,7 @@ export function installDependencies() {
 /** Compiles every package into its dist. */
 export function build() {
   removeStaleOutput();
-  return run('tsc', ['-b']);
+  return run('tsc', ['-b'], { stdout: 2 });
 }
 
 /** `tsc -b` never deletes: without this, the output of a renamed source would be published for ever. */

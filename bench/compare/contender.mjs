@@ -5,14 +5,16 @@ import * as ours from './contenders/sluice.mjs';
 
 /**
  * At most `limit` at once, for all; `perWindow` is how much of it comes back, for those that tell the two apart.
- * @typedef {{ limit: number, perWindow: number, windowMs: number, maxKeys: number }} Setting
+ * @typedef {{ limit: number, perWindow: number, windowMs: number, keys: number, maxKeys: number }} Setting
  *
- * One of `check`, `checkAsync`: whether the call may go. `fill` where the measured call does not make its key.
+ * One of `check`, `checkAsync`: whether the call may go. `fill` where the measured call does not make its key; `size`, how many
+ * there are, where one can ask.
  * @typedef {{
  *   check?(key: string): boolean,
  *   checkAsync?(key: string): Promise<boolean>,
  *   checkBytes?(bytes: Uint8Array, start: number, end: number): boolean,
  *   fill?(key: string): void,
+ *   size?(): number,
  * }} Subject
  *
  * @typedef {{ create(setting: Setting): Subject, createRules?(setting: Setting, count: number): Subject }} Contender

@@ -1,85 +1,71 @@
-// Runs contenders at a workload in turns and says how long each took.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
-const lane = fileURLToPath(new URL('./lane.mjs', import.meta.url));
+// Runs contenders in turns and says how long each took for a call.
+import { availableParallelism } from 'node:os';
+import { median } from '../table.mjs';
+import { startChild } from './child.mjs';
 
 /**
- * @typedef {{ contender: string, medianNs: number, fastestNs: number, slowestNs: number }} Place
- * @typedef {{ contender: string, failure: string }} Failure
+ * @typedef {{ contender: string, workload: string }} Entry
+ * @typedef {Entry & { medianNs: number, fastestNs: number, slowestNs: number }} Time
+ * @typedef {Entry & { failure: string }} Failure
+ * @typedef {Time | Failure} Place
  */
 
 /**
- * @param {string} workload
- * @param {readonly string[]} names
+ * @param {readonly Entry[]} entries
  * @param {number} rounds
- * @returns {Promise<(Place | Failure)[]>} in the order of the names
+ * @returns {Promise<Place[]>} in the order of the entries
  */
-export async function race(workload, names, rounds) {
-  const lanes = [];
-  for (const contender of names) lanes.push(await start(contender, workload));
+export async function race(entries, rounds) {
+  const lanes = await startAll(entries);
   for (let round = 0; round < rounds; round += 1) {
     // There and back: who comes first is not always the same.
     const turn = round % 2 === 0 ? lanes : [...lanes].reverse();
-    for (const one of turn) if (!one.failure) await runRound(one);
+    for (const lane of turn) if (!lane.failure) await runRound(lane);
   }
-  return lanes.map(({ contender, child, times, failure }) => {
-    child.kill();
-    if (failure) return { contender, failure };
-    times.sort((a, b) => a - b);
-    return {
-      contender,
-      medianNs: times[times.length >> 1] ?? Number.NaN,
-      fastestNs: times[0] ?? Number.NaN,
-      slowestNs: times.at(-1) ?? Number.NaN,
-    };
+  return lanes.map(({ entry, child, times, failure }) => {
+    child.stop();
+    if (failure) return { ...entry, failure };
+    return { ...entry, medianNs: median(times), fastestNs: Math.min(...times), slowestNs: Math.max(...times) };
   });
 }
 
-/** @typedef {Awaited<ReturnType<typeof start>>} Lane */
+/** @typedef {{ entry: Entry, child: import('./child.mjs').Child, times: number[], failure: string }} Lane */
 
 /**
- * @param {string} contender
- * @param {string} workload
+ * Loading keys is not measured, so as many do it at once as there are cores.
+ * @param {readonly Entry[]} entries
+ * @returns {Promise<Lane[]>}
  */
-async function start(contender, workload) {
-  const child = fork(lane, [contender, workload], {
-    execArgv: ['--expose-gc', '--max-old-space-size=12000'],
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  });
-  let errors = '';
-  child.stderr?.on('data', (data) => {
-    errors += data;
-  });
-  /** @type {{ contender: string, child: typeof child, times: number[], failure: string, errors(): string }} */
-  const one = { contender, child, times: [], failure: '', errors: () => errors };
-  await next(one);
+async function startAll(entries) {
+  /** @type {Lane[]} */
+  const lanes = [];
+  const waiting = entries.entries();
+  await Promise.all(
+    Array.from({ length: availableParallelism() }, async () => {
+      for (const [i, entry] of waiting) lanes[i] = await start(entry);
+    }),
+  );
+  return lanes;
+}
+
+/**
+ * @param {Entry} entry
+ * @returns {Promise<Lane>}
+ */
+async function start(entry) {
+  const child = startChild('lane.mjs', [entry.contender, entry.workload]);
+  const { failure } = await child.next();
+  /** @type {Lane} */
+  const lane = { entry, child, times: [], failure };
   // Warm-up: the compiler has seen the loop.
-  if (!one.failure) await runRound(one);
-  one.times.length = 0;
-  return one;
+  if (!failure) await runRound(lane);
+  lane.times.length = 0;
+  return lane;
 }
 
-/** @param {Lane} one */
-async function runRound(one) {
-  one.child.send('round');
-  const message = await next(one);
-  if (message?.ns) one.times.push(message.ns);
-}
-
-/**
- * @param {Lane} one
- * @returns {Promise<{ ns?: number } | undefined>}
- */
-async function next(one) {
-  const [message] = await Promise.race([once(one.child, 'message'), once(one.child, 'exit').then(() => [undefined])]);
-  if (message === undefined) one.failure = reasonOf(one.errors());
-  return message;
-}
-
-/** @param {string} errors */
-function reasonOf(errors) {
-  const line = errors.split('\n').find((text) => /error|fatal/i.test(text)) ?? 'it stopped';
-  return line.trim().slice(0, 100);
+/** @param {Lane} lane */
+async function runRound(lane) {
+  const { ns, failure } = await lane.child.ask('round');
+  if (failure) lane.failure = failure;
+  else lane.times.push(ns);
 }

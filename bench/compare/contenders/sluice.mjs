@@ -1,17 +1,9 @@
 // Ours: GCRA in the three ways that matter. `check` makes a decision, as the peers do; `allow` only answers.
 import { gcra, limiter, memoryStore, monotonicClock, rules, tickClock } from 'sluice';
 
-/**
- * @param {import('../contender.mjs').Setting} setting
- * @param {'exact' | 'fingerprint'} keys
- * @param {import('sluice').Clock} clock
- */
-function limiterOf(setting, keys, clock) {
-  const store = memoryStore({ maxKeys: setting.maxKeys, keys, clock });
-  return limiter(policyOf(setting), { store });
-}
+/** @typedef {import('../contender.mjs').Setting} Setting */
 
-/** @param {import('../contender.mjs').Setting} setting */
+/** @param {Setting} setting */
 function policyOf({ limit, perWindow, windowMs }) {
   return gcra({ limit: perWindow, window: windowMs, burst: limit });
 }
@@ -25,10 +17,12 @@ function policyOf({ limit, perWindow, windowMs }) {
 function contender(keys, clockOf, method) {
   return {
     create(setting) {
-      const subject = limiterOf(setting, keys, clockOf());
+      const store = memoryStore({ maxKeys: setting.maxKeys, keys, clock: clockOf() });
+      const subject = limiter(policyOf(setting), { store });
       return {
         check: method === 'check' ? (key) => subject.check(key).allowed : (key) => subject.allow(key),
         checkBytes: (bytes, start, end) => subject.allowBytes(bytes, start, end),
+        size: () => store.stats().keys,
       };
     },
     createRules(setting, count) {

@@ -1,0 +1,81 @@
+// What is to be reached, stated once; the comparisons print it beside what was. A bar that is missed fails nothing.
+import { table } from '../table.mjs';
+
+/** Whichever of them is the fastest at the workload. */
+export const fastestPeer = 'fastest peer';
+
+// Where no clock is named, the time is read at each call.
+const ours = 'sluice allow, fingerprint';
+const oursPerTick = 'sluice allow, fingerprint, tick clock';
+const oursByRules = 'sluice check, fingerprint';
+
+/**
+ * At least so many times as fast as the reference at the same workload, or as itself at another one.
+ * @typedef {{ workload: string, contender: string, reference: string, atLeast: number }} SpeedBar
+ */
+
+/** @type {SpeedBar[]} */
+// biome-ignore format: aligned rows
+export const speedBars = [
+  { workload: 'million-fresh',     contender: ours,        reference: 'rate-limiter-flexible', atLeast: 5 },
+  { workload: 'million-fresh',     contender: ours,        reference: fastestPeer,             atLeast: 3 },
+  { workload: 'million-fresh',     contender: ours,        reference: 'Map.get',               atLeast: 2 },
+  { workload: 'million-stable',    contender: ours,        reference: 'rate-limiter-flexible', atLeast: 4 },
+  { workload: 'million-stable',    contender: ours,        reference: fastestPeer,             atLeast: 2.5 },
+  { workload: 'million-stable',    contender: ours,        reference: 'Map.get and clock',     atLeast: 0.8 },
+  { workload: 'zipf',              contender: ours,        reference: 'rate-limiter-flexible', atLeast: 6 },
+  { workload: 'zipf',              contender: ours,        reference: fastestPeer,             atLeast: 1.5 },
+  { workload: 'zipf',              contender: oursPerTick, reference: 'rate-limiter-flexible', atLeast: 10 },
+  { workload: 'zipf',              contender: oursPerTick, reference: fastestPeer,             atLeast: 3 },
+  { workload: 'hot',               contender: ours,        reference: 'rate-limiter-flexible', atLeast: 5 },
+  { workload: 'hot',               contender: ours,        reference: fastestPeer,             atLeast: 1.5 },
+  { workload: 'hot',               contender: oursPerTick, reference: 'rate-limiter-flexible', atLeast: 10 },
+  { workload: 'hot',               contender: oursPerTick, reference: fastestPeer,             atLeast: 3 },
+  { workload: 'million-bytes',     contender: ours,        reference: 'hash and one touch',    atLeast: 0.6 },
+  { workload: 'million-bytes',     contender: oursPerTick, reference: 'hash and one touch',    atLeast: 0.6 },
+  { workload: 'ten-million-bytes', contender: ours,        reference: 'hash and one touch',    atLeast: 0.6 },
+  { workload: 'ten-million-bytes', contender: oursPerTick, reference: 'hash and one touch',    atLeast: 0.6 },
+  { workload: 'refused',           contender: ours,        reference: 'allowed',               atLeast: 0.9 },
+  // Four rules cost about the sum of the single ones.
+  { workload: 'four-rules',        contender: oursByRules, reference: 'one-rule',              atLeast: 0.25 },
+];
+
+export const memoryBars = {
+  fingerprintBytesPerKey: 36,
+  fingerprintBytesPerKeyMoonshot: 20,
+  exactBytesPerKey: 100,
+  fingerprintLongestCheckMs: 5,
+  /** More than a V8 map holds. */
+  keysHeld: 2 ** 24 + 1,
+};
+
+export const sharedBars = {
+  shardedSpeedup: 1.6,
+  sharedSpeedup: 1.5,
+  /** Of two threads together, more or fewer than the limit. */
+  wrongGrants: 0,
+};
+
+/**
+ * @typedef {{ name: string, reached: number, atLeast: number } | { name: string, reached: number, atMost: number }} Bar
+ *
+ * @param {Bar} bar
+ */
+export function isMet(bar) {
+  return 'atLeast' in bar ? bar.reached >= bar.atLeast : bar.reached <= bar.atMost;
+}
+
+/** @param {readonly Bar[]} bars */
+export function barsTable(bars) {
+  const rows = bars.map((bar) => {
+    const limit = 'atLeast' in bar ? `at least ${number(bar.atLeast)}` : `at most ${number(bar.atMost)}`;
+    return [bar.name, number(bar.reached), limit, isMet(bar) ? 'met' : 'missed'];
+  });
+  return table('bars', [['', 'reached', 'bar', ''], ...rows]);
+}
+
+/** @param {number} value */
+function number(value) {
+  if (Number.isNaN(value)) return '-';
+  return value < 1000 ? value.toFixed(2) : value.toLocaleString('en');
+}
