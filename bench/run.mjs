@@ -9,7 +9,7 @@ const help = `npm run bench [-- [part] [filter] [options]]
   memory [filter]  bytes per key, and the longest check while the table grows: bytes, pause, most
   shared [filter]  two threads against one, and that no grant is lost between them: speed, grants
   <filter>         the library's benchmark files with this word in their name, e.g. gcra
-                   without any of these: all of it, which takes about a quarter of an hour
+                   without any of these: all of it, which takes about ten minutes
 
   --rounds <n>     the median of so many counts (default 3 in the comparisons, which take no fewer; 11 in the files)
   --json           print JSON, and nothing else, on stdout; npm's own lines go with \`npm run -s bench\`
