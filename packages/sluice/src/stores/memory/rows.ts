@@ -351,8 +351,10 @@ export class Rows {
       this.depth += 1;
     }
     first.number = old.number;
-    // What the hand has passed lies elsewhere now: it sees the segment again.
-    if (this.handSegment === old.number) this.handPlace = 0;
+    // Rows keep their order, so the hand goes on from the same part of them.
+    if (this.handSegment === old.number) {
+      this.handPlace = Math.floor((this.handPlace * first.capacity) / old.capacity);
+    }
     this.segments[old.number] = first;
     if (second !== first) second!.number = this.segments.push(second!) - 1;
     const from = this.directory.indexOf(old);
