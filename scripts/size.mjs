@@ -42,9 +42,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 26_800,
+    ceilingBytes: 27_500,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 12_500 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 12_600 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {
