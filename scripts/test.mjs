@@ -15,6 +15,8 @@ const steps = [
   ['dependencies', installDependencies],
   ['format and lint', () => run('biome', ['check', '--error-on-warnings', '.'])],
   ['build', build],
+  // Redis and a compiler from Debian's packages, where they are missing: once, not by every test file.
+  ['servers', () => run('node', ['packages/test-servers/dist/set-up.js'])],
   ['types of tests and scripts', () => run('tsc', ['-p', 'tsconfig.tests.json'])],
   isQuick
     ? ['tests', () => run('vitest', [...vitest, '--exclude=checks/packed-tarball.test.ts'])]
