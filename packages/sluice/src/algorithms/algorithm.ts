@@ -22,8 +22,14 @@ export interface TimeOptions {
   readonly atMs?: number | undefined;
 }
 
-/** A cost, or a cost with the caller's own time. */
-export type CallOptions = number | (TimeOptions & { readonly cost?: number });
+/** A cost, or more than a cost. */
+export type CallOptions =
+  | number
+  | (TimeOptions & {
+      readonly cost?: number;
+      /** A call that is made again with the same id gets the same answer, and is not counted twice. */
+      readonly requestId?: string | undefined;
+    });
 
 /** One operation on one key of a limiter. */
 export type Call = (
@@ -45,6 +51,10 @@ export interface Numbers {
 
 export interface Algorithm<P extends Policy = Policy, N extends Numbers = Numbers> {
   readonly name: string;
+  /** The name of its Lua twin, where that is not its own. */
+  readonly twin?: string;
+  /** Whether a key never seen has been idle since the limiter began. */
+  readonly idles?: boolean;
   /** Never more than `limit` in any window. A store refuses newcomers rather than forget a strict key. */
   readonly strict?: boolean;
   /** What the algorithm cannot do, of the operations that are optional, in the words of the API. */
@@ -59,6 +69,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
    * least `retainMs`: its name also has a policy with so long a window.
    */
   prepare(policy: P, stalenessMs: number, retainMs: number): N;
+  /** Throws on a cost that the algorithm cannot take. */
+  mustTake?(cost: number): void;
   /** How many cells a key starts with. */
   cells(numbers: N): number;
   /** Writes the state of a key never seen. `sinceMs` is when the limiter began. */

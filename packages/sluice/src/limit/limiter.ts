@@ -121,13 +121,19 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       actual: extra?.actual,
       durationMs: extra?.durationMs,
     };
-    return andThen(store.apply([check], timeOf(call)), ([decision]) => {
+    const requestId = typeof call === 'object' ? call?.requestId : undefined;
+    return andThen(store.apply([check], timeOf(call), requestId), ([decision]) => {
       if (frees.includes(operation)) line.nudge(key);
       return decision as Decision;
     });
   }
 
-  const { reserve, refundEnded, unsettled } = reservations(apply, (call) => timeOf(call) ?? ownClock.now());
+  const { reserve, refundEnded, unsettled } = reservations(
+    apply,
+    (call) => timeOf(call) ?? ownClock.now(),
+    // A remote store decides by its server's clock, of which the end of a reservation by this one says nothing.
+    store.mode === 'sync' || clock !== undefined,
+  );
 
   function run(operation: Operation, key: string, call?: CallOptions, extra?: Partial<Check>): Answer<Decision> {
     return andThen(refundEnded(call), () => apply(operation, key, call, extra));

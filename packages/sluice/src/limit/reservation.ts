@@ -39,7 +39,11 @@ interface Pending {
 
 const maxPending = 100_000;
 
-export function reservations(call: AnyCall, now: (options: CallOptions | undefined) => number) {
+/**
+ * @param isOwnTime whether the store decides by the time it is told: then a refund happens at the reservation's end, else when it
+ *   is found that it has ended
+ */
+export function reservations(call: AnyCall, now: (options: CallOptions | undefined) => number, isOwnTime: boolean) {
   // Those to be refunded at their end, by how long they were given: within each, the first in is the first out.
   const refunds = new Map<number, Set<Pending>>();
   const unsettled = { refunds: 0 };
@@ -103,7 +107,8 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
         });
       }
 
-      const pending: Pending = { endsMs, refund: () => settle(0, { atMs: endsMs }) };
+      const atEnd = isOwnTime || taken.atMs !== undefined ? { atMs: endsMs } : {};
+      const pending: Pending = { endsMs, refund: () => settle(0, atEnd) };
       if (allowed && isRefunded) {
         refunds.set(expiresMs, (refunds.get(expiresMs) ?? new Set()).add(pending));
         unsettled.refunds += 1;

@@ -80,6 +80,8 @@ export interface RulesCall {
   readonly cost?: number;
   /** The caller's own time in milliseconds, for replays. */
   readonly atMs?: number;
+  /** A call that is made again with the same id gets the same answer, and is not counted twice. */
+  readonly requestId?: string;
 }
 
 export interface Rules<M extends Mode = 'sync'> {
@@ -172,7 +174,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       checks.push({ name, key: String(key), policy, cost, operation: leased, sinceMs, shadow, onStoreFailure });
     }
     if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
-    return andThen(store.apply(checks, atMs), (decisions) => {
+    return andThen(store.apply(checks, atMs, call.requestId), (decisions) => {
       const result = summary(decisions);
       if (operation === 'check') {
         asked.forEach(({ counts }, at) => {

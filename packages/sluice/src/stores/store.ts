@@ -73,8 +73,11 @@ export interface Store<M extends Mode = Mode> {
   readonly mode: M;
   /** The clock that `wait` sleeps by; remote stores decide by their server's clock. */
   readonly clock: Clock;
-  /** All of the checks, or none. With `atMs`, the caller's own time instead of the store's. */
-  apply(checks: readonly Check[], atMs?: number): Reply<M, Decision[]>;
+  /**
+   * All of the checks, or none. With `atMs`, the caller's own time instead of the store's. With `requestId`, a batch that
+   * is sent again gets the answer it got the first time, and is not counted twice.
+   */
+  apply(checks: readonly Check[], atMs?: number, requestId?: string): Reply<M, Decision[]>;
   /** Checks of one policy under one name, for stores that answer at once. */
   direct?(name: string, policy: Policy, sinceMs?: number): DirectChecks;
 }

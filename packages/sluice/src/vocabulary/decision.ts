@@ -8,6 +8,10 @@ export type Reason =
   | 'blocked'
   /** The store is full of live keys and the policy may not forget one to make room. */
   | 'store-full'
+  /** The store did not answer, and the rule fails closed; `degraded` is `'closed'`. */
+  | 'store-failure'
+  /** The store may have lost what was used, and refuses until that no longer matters (`fenced` Redis). */
+  | 'quarantine'
   /** `wait()`: too many are waiting already. */
   | 'too-many-waiters'
   /** `wait()`: the wait would be longer than the caller gave. */
@@ -42,6 +46,10 @@ export interface Decision {
   readonly receipt?: Receipt;
   /** True on the decision of a shadow rule: reported, never enforced. */
   readonly shadow?: true;
+  /** Only when the store did not answer: what was done instead. */
+  readonly degraded?: StoreFailureMode;
+  /** True when a layer answered with what the store said a moment ago (`denyCache`). */
+  readonly remembered?: true;
 }
 
 /** What a rule does when its store fails. */

@@ -8,6 +8,9 @@ export const errorCodes = {
   'invalid-option': 'A policy field, option, key, cost or time has a value that cannot work.',
   'unsupported-operation': 'The algorithm has no such operation.',
   'store-full': 'The store has no room for what must not be forgotten.',
+  'store-unavailable': 'The store did not answer, or not in time. Whether it counted the call is not known.',
+  'store-unsafe': 'The settings of the store make a promise impossible that it was asked for.',
+  'circuit-open': 'The circuit breaker lets no call through for now: what it guards has failed too often.',
   'invalid-snapshot': 'The data given to restore() is not a snapshot this version can read.',
 } as const;
 

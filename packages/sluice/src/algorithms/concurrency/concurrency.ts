@@ -130,6 +130,10 @@ function charge(cells: Float64Array, at: number, numbers: LeaseNumbers, cost: nu
   cells[at + TOTAL]! += cost;
 }
 
+function mustTake(cost: number): void {
+  if (!Number.isInteger(cost)) throw invalid('cost', 'a whole number for the concurrency algorithm', cost);
+}
+
 const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   name: 'concurrency',
   strict: true,
@@ -142,6 +146,7 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   }),
   // A key forgotten and seen again within one millisecond would number its leases as before.
   lingerMs: () => 1,
+  mustTake,
   prepare: ({ limit, lease }, stalenessMs) => ({ limit, leaseMs: lease + stalenessMs }),
   cells: () => ringCells(firstCapacity, WIDTH),
 
@@ -153,7 +158,7 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
 
   /** If nobody gives back, the leases' ends do. */
   wait(cells, at, numbers, cost, nowMs) {
-    if (!Number.isInteger(cost)) throw invalid('cost', 'a whole number for the concurrency algorithm', cost);
+    mustTake(cost);
     if (cost > numbers.limit) return Number.POSITIVE_INFINITY;
     let over = heldAt(cells, at, nowMs) + cost - numbers.limit;
     if (over <= 0) return 0;

@@ -64,6 +64,7 @@ const continuous: Algorithm<TokenBucketPolicy, TokenNumbers> = {
 const interval: Algorithm<TokenBucketPolicy, WindowCountNumbers> = {
   ...windowCount,
   name: 'token-bucket',
+  twin: 'token-bucket-interval',
   lingerMs,
   prepare: ({ limit, window, burst, initial = burst }) => ({
     limit: burst,

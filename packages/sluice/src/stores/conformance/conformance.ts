@@ -280,6 +280,9 @@ const operations: readonly ConformanceTest[] = [
 
 const traceSteps = 3000;
 
+/** The operations that go by a receipt. */
+const settles: readonly Operation[] = ['settle', 'release', 'renew'];
+
 /** Without the receipt, whose numbers are each store's own business. */
 function plain({ receipt: _, ...decision }: Decision): Omit<Decision, 'receipt'> {
   return decision;
@@ -310,7 +313,7 @@ const traces: readonly ConformanceTest[] = policies.map((policy, seed) => ({
           'reset',
         ];
     // Each store has receipts of its own for the same charge.
-    const receipts: { readonly reference: Receipt; readonly own: Receipt }[] = [];
+    const receipts = new Map<string, { readonly reference: Receipt; readonly own: Receipt }[]>();
     let nowMs = 1_700_000_000_000;
     for (let step = 0; step < traceSteps; step += 1) {
       nowMs += Math.floor(random() ** 3 * 500);
@@ -319,9 +322,12 @@ const traces: readonly ConformanceTest[] = policies.map((policy, seed) => ({
       // Rare enough not to drown the rest.
       if ((operation === 'block' || operation === 'reset') && random() < 0.8) continue;
       const cost = operation === 'block' || operation === 'reset' ? 0 : Math.floor(random() * 3);
+      const key = `key-${Math.floor(random() * 3)}`;
+      const issued = receipts.get(key) ?? [];
+      receipts.set(key, issued);
       const check: Check = {
         name: 'trace',
-        key: `key-${Math.floor(random() * 3)}`,
+        key,
         policy,
         cost,
         operation,
@@ -329,11 +335,11 @@ const traces: readonly ConformanceTest[] = policies.map((policy, seed) => ({
         ...(operation === 'block' && { durationMs: 1 + Math.floor(random() * 300) }),
         ...(operation === 'settle' && { actual: Math.floor(random() * 3) }),
       };
-      const receipt = receipts[Math.floor(random() * receipts.length)];
+      const receipt = settles.includes(operation) ? issued[Math.floor(random() * issued.length)] : undefined;
       const [expected] = reference.apply([{ ...check, ...(receipt && { receipt: receipt.reference }) }], nowMs);
       const [actual] = await store.apply([{ ...check, ...(receipt && { receipt: receipt.own }) }], nowMs);
       sameFields(actual as Decision, plain(expected as Decision), `step ${step}, ${operation} of ${cost} at ${nowMs}`);
-      if (expected?.receipt && actual?.receipt) receipts.push({ reference: expected.receipt, own: actual.receipt });
+      if (expected?.receipt && actual?.receipt) issued.push({ reference: expected.receipt, own: actual.receipt });
     }
   },
 }));

@@ -3,6 +3,7 @@ import { algorithmOf } from '../../algorithms/algorithm.ts';
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { knownFields, oneOf, type Policy } from '../../vocabulary/policy.ts';
+import { answerOnce } from '../answer-once.ts';
 import { type Check, mustFit, type Store } from '../store.ts';
 import { DirectCheck, notDirect } from './direct-check.ts';
 import { processSeed, type Seed } from './key-hash.ts';
@@ -43,7 +44,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return {
     mode: 'sync',
     clock,
-    apply,
+    apply: answerOnce(() => clock.now(), apply),
     direct,
     stats: () => ({ ...contents.room.stats }),
     snapshot: () => takeSnapshot(contents),

@@ -328,7 +328,10 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
 
   function takeMore(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
     const { check, table } = question;
-    const charged = chargeRow(table, found ?? newcomer(table, moment), cost, moment.nowMs);
+    const row = found ?? newcomer(table, moment);
+    // Taking nothing leaves no trace: it would be a key for which no room was made.
+    if (cost === 0) return done(question, row, moment.nowMs);
+    const charged = chargeRow(table, row, cost, moment.nowMs);
     keep(table, check.key, charged);
     return done(question, charged, moment.nowMs);
   }

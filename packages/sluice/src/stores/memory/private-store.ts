@@ -1,5 +1,6 @@
 /** The memory store of a limiter that shares with nobody: one name, one check at a time, no snapshots, little code. */
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
+import { answerOnce } from '../answer-once.ts';
 import type { Check, Store } from '../store.ts';
 import { DirectCheck } from './direct-check.ts';
 import { Moments } from './moment.ts';
@@ -17,15 +18,18 @@ export function privateStore(name: string, clock: Clock = monotonicClock, maxKey
   return {
     mode: 'sync',
     clock,
-    apply(checks, atMs) {
-      const moment = moments.begin(checks, atMs, true);
-      const question = ask(checks[0] as Check, 0, moment);
-      const isFull = question.isNewcomer && !room.make(1, question.table.algorithm.strict, moment);
-      if (isFull && !refusable(question.check.operation)) throw noRoom(question.check.key);
-      if (isFull) room.stats.refusedNewcomers += 1;
-      const decision = answer(question, question.waitMs === 0 && !isFull, moment);
-      return [isFull ? { ...decision, ...storeFull } : decision];
-    },
+    apply: answerOnce(
+      () => clock.now(),
+      (checks, atMs) => {
+        const moment = moments.begin(checks, atMs, true);
+        const question = ask(checks[0] as Check, 0, moment);
+        const isFull = question.isNewcomer && !room.make(1, question.table.algorithm.strict, moment);
+        if (isFull && !refusable(question.check.operation)) throw noRoom(question.check.key);
+        if (isFull) room.stats.refusedNewcomers += 1;
+        const decision = answer(question, question.waitMs === 0 && !isFull, moment);
+        return [isFull ? { ...decision, ...storeFull } : decision];
+      },
+    ),
     direct: (_name, policy, sinceMs) => new DirectCheck(namespace, room, moments, policy, sinceMs),
   };
 }

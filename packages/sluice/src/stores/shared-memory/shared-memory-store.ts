@@ -13,6 +13,7 @@ import { type Clock, checkTime, monotonicClock } from '../../vocabulary/clock.ts
 import type { Decision } from '../../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import { aboveZero, checkCost, knownFields, type Policy } from '../../vocabulary/policy.ts';
+import { answerOnce } from '../answer-once.ts';
 import { everything } from '../memory/carry-over.ts';
 import { KeyHash, processSeed } from '../memory/key-hash.ts';
 import { openMemory } from '../memory/memory-store.ts';
@@ -420,7 +421,8 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     mode: 'sync',
     clock,
     buffer: layout.buffer,
-    apply,
+    // Remembered by this thread: a request that is sent again has to come to the same one.
+    apply: answerOnce(() => clock.now(), apply),
     direct: (name, policy, sinceMs) =>
       new SharedCheck(layout, places, clock, tableFor(name, policy, sinceMs), policyNumber(name, policy, sinceMs ?? 0)),
     stats: () => ({
