@@ -1,0 +1,93 @@
+-- The twin of bucket.ts: the debt that gcra, token-bucket and leaky-bucket share.
+--
+-- cells   { debt, seen_ms }: the debt in parts of a unit, as of the latest time that charged the key (milliseconds)
+-- numbers limit in units; unit: parts in one unit of cost; drain: parts per millisecond; capacity: parts that fit
+local DEBT, SEEN_MS = 1, 2
+
+local function seen_at_ms(cells, now_ms)
+  return math.max(now_ms, cells[SEEN_MS])
+end
+
+local function debt_at(cells, numbers, now_ms)
+  local elapsed_ms = now_ms - cells[SEEN_MS]
+  local debt = cells[DEBT]
+  if elapsed_ms > 0 then return math.max(0, debt - elapsed_ms * numbers.drain) end
+  return debt
+end
+
+local bucket = { fields = { 'limit', 'unit', 'drain' } }
+
+function bucket.derive(numbers)
+  numbers.capacity = numbers.limit * numbers.unit
+end
+
+function bucket.fresh(_, now_ms)
+  return { 0, now_ms }
+end
+
+function bucket.wait(cells, numbers, cost, now_ms)
+  local room = numbers.capacity - cost * numbers.unit
+  local over = debt_at(cells, numbers, now_ms) - room
+  if over <= 0 then return 0 end
+  if room < 0 then return infinity end
+  local start_ms = seen_at_ms(cells, now_ms)
+  local wait_ms = math.ceil(start_ms - now_ms + over / numbers.drain)
+  -- With fractions of a millisecond the division may round down to the last moment of refusal.
+  return debt_at(cells, numbers, now_ms + wait_ms) <= room and wait_ms or wait_ms + 1
+end
+
+function bucket.charge(cells, numbers, cost, now_ms)
+  cells[DEBT] = debt_at(cells, numbers, now_ms) + cost * numbers.unit
+  cells[SEEN_MS] = seen_at_ms(cells, now_ms)
+end
+
+function bucket.receipt(cells)
+  return { cells[DEBT], cells[SEEN_MS] }
+end
+
+-- What has drained since the charge is not given back again; what others gave back since lets it drain the sooner.
+function bucket.refund(cells, numbers, cost, now_ms, receipt, refunded_since)
+  local seen_ms = seen_at_ms(cells, now_ms)
+  local parts = cost * numbers.unit
+  local left = receipt and debt_at(receipt, numbers, seen_ms) - refunded_since * numbers.unit or parts
+  local debt = debt_at(cells, numbers, now_ms)
+  cells[DEBT] = math.max(0, debt - math.min(parts, math.max(0, left)))
+  cells[SEEN_MS] = seen_ms
+end
+
+function bucket.available(cells, numbers, now_ms)
+  return (numbers.capacity - debt_at(cells, numbers, now_ms)) / numbers.unit
+end
+
+function bucket.as_new_in_ms(cells, numbers, now_ms)
+  return cells[SEEN_MS] - now_ms + cells[DEBT] / numbers.drain
+end
+
+function bucket.history(cells, numbers)
+  return { cells[SEEN_MS], cells[DEBT] / numbers.unit }
+end
+
+-- What was charged before `from_ms` may be lost: as if the bucket had been full of debt then. Refuses nobody for a window.
+function bucket.fence(cells, numbers, from_ms, now_ms)
+  if now_ms <= from_ms then
+    cells[DEBT] = math.max(numbers.capacity, debt_at(cells, numbers, from_ms))
+    cells[SEEN_MS] = seen_at_ms(cells, from_ms)
+    return
+  end
+  local least = numbers.capacity - (now_ms - from_ms) * numbers.drain
+  if debt_at(cells, numbers, now_ms) >= least then return end
+  cells[DEBT] = least
+  cells[SEEN_MS] = seen_at_ms(cells, now_ms)
+end
+
+-- For how long what was charged before can matter.
+function bucket.memory_ms(numbers)
+  return numbers.capacity / numbers.drain
+end
+
+-- Until the change the debt drained at the old rate.
+function bucket.carry(from, old, to, numbers, changed_ms)
+  to[DEBT] = debt_at(from, old, changed_ms) / old.unit * numbers.unit
+  to[SEEN_MS] = seen_at_ms(from, changed_ms)
+  return to
+end

@@ -1,0 +1,2 @@
+-- The twin of gcra.ts. needs: bucket
+algorithms['gcra'] = setmetatable({ code = 1 }, { __index = bucket })

@@ -1,0 +1,131 @@
+/**
+ * Sends batches to Redis. Those of one turn of the event loop travel together, in one call of one script: a client spends
+ * more on each command than the server spends on a check.
+ */
+import type { Decision } from '../../vocabulary/decision.ts';
+import { SluiceError } from '../../vocabulary/errors.ts';
+import type { Connection } from './connection.ts';
+import { scriptOf, twinWithCode } from './script.ts';
+import { type Batch, decisionOf, type Message, messageOf, partsPerCheck } from './wire.ts';
+
+interface Waiting {
+  readonly batch: Batch;
+  resolve(decisions: Decision[]): void;
+  reject(error: unknown): void;
+}
+
+/** Sends a message by some command of the server and returns its reply. */
+export type Call = (message: Message) => Promise<unknown>;
+
+/** Node's `setImmediate`, where there is one: it comes after all replies that have arrived were handed out. */
+const soon: (callback: () => void) => void =
+  (globalThis as { setImmediate?: (callback: () => void) => void }).setImmediate ??
+  ((callback) => queueMicrotask(callback));
+
+export function dispatcher(call: Call, now: () => number, mostTogether: number) {
+  // By what they have in common: slot and algorithms.
+  let waiting = new Map<string, Waiting[]>();
+
+  function flush(): void {
+    const all = waiting;
+    waiting = new Map();
+    for (const together of all.values()) {
+      for (let from = 0; from < together.length; from += mostTogether) {
+        // It rejects nothing: every outcome goes to those who wait.
+        void deliver(together.slice(from, from + mostTogether));
+      }
+    }
+  }
+
+  async function deliver(together: readonly Waiting[]): Promise<void> {
+    try {
+      const reply = await call(
+        messageOf(
+          together.map(({ batch }) => batch),
+          now(),
+        ),
+      );
+      if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
+      let from = 0;
+      for (const { batch, resolve } of together) {
+        const decisions = batch.checks.map((routed, i) => decisionOf(routed, reply, from + i * partsPerCheck));
+        from += batch.checks.length * partsPerCheck;
+        resolve(decisions);
+      }
+    } catch (error) {
+      for (const { reject } of together) reject(error);
+    }
+  }
+
+  return {
+    /** Batches for different slots of a cluster cannot travel together. */
+    dispatch(batch: Batch, slot: number | undefined): Promise<Decision[]> {
+      return new Promise((resolve, reject) => {
+        const own = { batch, resolve, reject };
+        // On a caller's own time each call has its own.
+        if (batch.atMs !== undefined) return void deliver([own]);
+        if (waiting.size === 0) soon(flush);
+        const key = togetherness(batch, slot);
+        const together = waiting.get(key);
+        if (together) together.push(own);
+        else waiting.set(key, [own]);
+      });
+    },
+  };
+}
+
+function togetherness({ checks }: Batch, slot: number | undefined): string {
+  const first = checks[0]?.policy.twin ?? '';
+  const twins = checks.length === 1 ? first : [...new Set(checks.map(({ policy }) => policy.twin))].sort().join(' ');
+  return slot === undefined ? twins : `${slot} ${twins}`;
+}
+
+/** Calls by script: by its hash, and in full where the server does not know it. */
+export function scriptCall(connection: Connection): Call {
+  return async (message) => {
+    const { key, args } = message;
+    // Each time round one more twin is in the script, so it ends.
+    for (;;) {
+      const script = scriptOf(message.twins);
+      const reply = await runScript(connection, key, script, args);
+      if (!Array.isArray(reply) || reply[0] !== 'twin') return reply;
+      addTwin(message, Number(reply[1]));
+    }
+  };
+}
+
+/** Some key's state is of an algorithm that the script did not have. */
+export function addTwin({ twins }: Message, code: number): void {
+  const name = twinWithCode(code);
+  if (name === undefined || twins.has(name)) {
+    throw new SluiceError('store-unavailable', `A key in Redis has state of an unknown algorithm (code ${code}).`);
+  }
+  twins.add(name);
+}
+
+async function runScript(
+  connection: Connection,
+  key: string,
+  { sha, source }: { readonly sha: Promise<string>; readonly source: string },
+  args: string[],
+): Promise<unknown> {
+  try {
+    return await connection.send(key, ['EVALSHA', await sha, ...args]);
+  } catch (error) {
+    if (!isNoScript(error)) throw unavailable(error);
+  }
+  return connection.send(key, ['EVAL', source, ...args]).catch((error: unknown) => {
+    throw unavailable(error);
+  });
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** What a client threw, as an error of ours. */
+export function unavailable(error: unknown): SluiceError {
+  if (error instanceof SluiceError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new SluiceError('store-unavailable', `Redis did not answer: ${message}`, { cause: error });
+}
