@@ -1,0 +1,156 @@
+/**
+ * The slices of all keys: how many there are, which goes back for a newcomer, and how everything gets back to the store.
+ */
+import type { Check, Store } from '../../stores/store.ts';
+import type { Decision } from '../../vocabulary/decision.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+import type { LeaseClock, Stamp } from './lease-clock.ts';
+import type { Lending } from './lending.ts';
+import type { LeasedSettings } from './settings.ts';
+import { type Loan, Slice } from './slice.ts';
+
+export class Slices {
+  /** Units that went back. */
+  returned = 0;
+  /** Units that could not be given back. */
+  lost = 0;
+  readonly #store: Store;
+  readonly #settings: LeasedSettings;
+  readonly #leaseClock: LeaseClock;
+  readonly #byId = new Map<string, Slice>();
+  readonly #holding = new Set<Slice>();
+  readonly #trips = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  #isSweeping = false;
+
+  constructor(store: Store, settings: LeasedSettings, leaseClock: LeaseClock) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#leaseClock = leaseClock;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  find(of: Pick<Check, 'name' | 'key'>): Slice | undefined {
+    return this.#byId.get(idOf(of));
+  }
+
+  /** The slice of a key; undefined when there is no room for one more. */
+  open(check: Check, lending: Lending): Slice | undefined {
+    const known = this.find(check);
+    if (known && isSamePolicy(known.policy, check.policy)) return known;
+    if (known) {
+      // Under another policy it would have been borrowed otherwise. Whoever is in line finishes with it.
+      if (known.lineEnd) return undefined;
+      this.#forget(known);
+    }
+    if (this.#byId.size >= this.#settings.maxKeys && !this.#makeRoom()) return undefined;
+    const slice = new Slice(check.name, check.key, check.policy, lending, this.#settings.minSlice);
+    this.#byId.set(idOf(check), slice);
+    return slice;
+  }
+
+  #makeRoom(): boolean {
+    for (const slice of this.#byId.values()) {
+      if (slice.lineEnd) continue;
+      this.#forget(slice);
+      return true;
+    }
+    return false;
+  }
+
+  #forget(slice: Slice): void {
+    this.#byId.delete(idOf(slice));
+    void this.giveBack(slice);
+  }
+
+  /** Adds what the store lent. `lastsMs` where that is longer than it may be kept for another call. */
+  lend(slice: Slice, cost: number, reply: Decision, sent: Stamp, lastsMs?: number): void {
+    const { leaseMs, marginMs } = this.#settings;
+    // What was not charged must not be kept: a store that fails open charges nothing.
+    const keepsMs = reply.degraded ? 0 : Math.min(leaseMs, slice.lending.keepsMs(reply)) - marginMs;
+    slice.loans.push({ cost, left: cost, receipt: reply.receipt, sent, keepsMs, lastsMs: lastsMs ?? keepsMs });
+    slice.lent = sent;
+    this.#holding.add(slice);
+    // The youngest goes last, so that the first is the one to give back for a newcomer.
+    if (this.find(slice) === slice) {
+      this.#byId.delete(idOf(slice));
+      this.#byId.set(idOf(slice), slice);
+    }
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    void this.#sweep();
+  }
+
+  /** Gives back what a slice holds, or what of it is over. It is taken out in this very turn: nobody can spend it any more. */
+  giveBack(slice: Slice, out: readonly Loan[] = slice.takeOut()): Promise<void> {
+    const { name, key, lending } = slice;
+    const settling = out.flatMap(({ cost, left, receipt }): Check[] =>
+      left > 0 && receipt
+        ? [{ name, key, policy: lending.policy, operation: 'settle', cost, actual: cost - left, receipt }]
+        : [],
+    );
+    return settling.length === 0 ? Promise.resolve() : this.track(this.#settle(settling));
+  }
+
+  async #settle(settling: readonly Check[]): Promise<void> {
+    const units = settling.reduce((sum, { cost, actual = 0 }) => sum + cost - actual, 0);
+    try {
+      await this.#store.apply(settling);
+      this.returned += units;
+    } catch {
+      // It counts as spent in the store, and nobody can spend it here: nothing is left to do but to say so.
+      this.lost += units;
+    }
+  }
+
+  /** Whoever closes waits for this to be over. */
+  track(trip: Promise<void>): Promise<void> {
+    const over = trip.then(() => void this.#trips.delete(over));
+    this.#trips.add(over);
+    return over;
+  }
+
+  /** Gives back what is over. One loop for all keys, and only while something is on loan. */
+  async #sweep(): Promise<void> {
+    const { leaseMs, minSlice, clock } = this.#settings;
+    while (this.#holding.size > 0 && !this.isClosed) {
+      // Woken by close(), which gives everything back.
+      await clock.sleep(leaseMs / 4, this.#closing.signal).catch(() => undefined);
+      const now = this.#leaseClock.stamp();
+      for (const slice of this.#holding) {
+        const over = slice.takeOut(now);
+        if (slice.loans.length === 0) this.#holding.delete(slice);
+        const unspent = over.reduce((sum, { left }) => sum + left, 0);
+        if (unspent * 2 > slice.size) slice.shrink(minSlice);
+        void this.giveBack(slice, over);
+      }
+    }
+    this.#isSweeping = false;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('closed'));
+    while (this.#trips.size > 0 || this.#holding.size > 0) {
+      await Promise.all(this.#trips);
+      for (const slice of this.#holding) void this.giveBack(slice);
+      this.#holding.clear();
+    }
+    this.#byId.clear();
+  }
+}
+
+function idOf({ name, key }: Pick<Check, 'name' | 'key'>): string {
+  return `${name.length}:${name}${key}`;
+}
+
+// A caller may build its policy anew for every call; what it says is what counts.
+function isSamePolicy(a: Policy, b: Policy): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
