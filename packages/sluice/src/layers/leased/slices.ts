@@ -17,7 +17,10 @@ export class Slices {
   readonly #store: Store;
   readonly #settings: LeasedSettings;
   readonly #leaseClock: LeaseClock;
-  readonly #byId = new Map<string, Slice>();
+  /** The one that borrowed longest ago first. */
+  readonly #inOrder = new Set<Slice>();
+  /** By name, then by key: a text joined of both would have to be hashed anew at each call. */
+  readonly #byName = new Map<string, Map<string, Slice>>();
   readonly #holding = new Set<Slice>();
   readonly #trips = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -30,15 +33,15 @@ export class Slices {
   }
 
   get size(): number {
-    return this.#byId.size;
+    return this.#inOrder.size;
   }
 
   get isClosed(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  find(of: Pick<Check, 'name' | 'key'>): Slice | undefined {
-    return this.#byId.get(idOf(of));
+  find({ name, key }: Pick<Check, 'name' | 'key'>): Slice | undefined {
+    return this.#byName.get(name)?.get(key);
   }
 
   /** The slice of a key; undefined when there is no room for one more. */
@@ -50,14 +53,17 @@ export class Slices {
       if (known.lineEnd) return undefined;
       this.#forget(known);
     }
-    if (this.#byId.size >= this.#settings.maxKeys && !this.#makeRoom()) return undefined;
-    const slice = new Slice(check.name, check.key, check.policy, lending, this.#settings.minSlice);
-    this.#byId.set(idOf(check), slice);
+    if (this.size >= this.#settings.maxKeys && !this.#makeRoom()) return undefined;
+    const { name, key, policy } = check;
+    const slice = new Slice(name, key, policy, lending, this.#settings.minSlice);
+    const keys = this.#byName.get(name) ?? new Map<string, Slice>();
+    this.#byName.set(name, keys.set(key, slice));
+    this.#inOrder.add(slice);
     return slice;
   }
 
   #makeRoom(): boolean {
-    for (const slice of this.#byId.values()) {
+    for (const slice of this.#inOrder) {
       if (slice.lineEnd) continue;
       this.#forget(slice);
       return true;
@@ -66,7 +72,11 @@ export class Slices {
   }
 
   #forget(slice: Slice): void {
-    this.#byId.delete(idOf(slice));
+    const { name, key } = slice;
+    const keys = this.#byName.get(name);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#byName.delete(name);
+    this.#inOrder.delete(slice);
     void this.giveBack(slice);
   }
 
@@ -79,10 +89,7 @@ export class Slices {
     slice.lent = sent;
     this.#holding.add(slice);
     // The youngest goes last, so that the first is the one to give back for a newcomer.
-    if (this.find(slice) === slice) {
-      this.#byId.delete(idOf(slice));
-      this.#byId.set(idOf(slice), slice);
-    }
+    if (this.#inOrder.delete(slice)) this.#inOrder.add(slice);
     if (this.#isSweeping) return;
     this.#isSweeping = true;
     void this.#sweep();
@@ -142,12 +149,9 @@ export class Slices {
       for (const slice of this.#holding) void this.giveBack(slice);
       this.#holding.clear();
     }
-    this.#byId.clear();
+    this.#byName.clear();
+    this.#inOrder.clear();
   }
-}
-
-function idOf({ name, key }: Pick<Check, 'name' | 'key'>): string {
-  return `${name.length}:${name}${key}`;
 }
 
 // A caller may build its policy anew for every call; what it says is what counts.
