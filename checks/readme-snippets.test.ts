@@ -2,7 +2,8 @@
 // data must parse. A block that cannot be checked is called `text`.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { type RedisServer, startRedis } from '@sluice/test-servers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Block, codeBlocks, promisedLines, shellProblem } from './markdown-blocks.ts';
 import { read, repositoryFiles, root, runCommand, tsc } from './repository.ts';
@@ -20,7 +21,12 @@ const nameOf = ({ file, line, language }: Block) =>
   `${file.replace(/[^a-zA-Z]+/g, '-')}-${line}.${language === 'ts' ? 'mts' : 'mjs'}`;
 
 let compilerOutput = '';
-beforeAll(() => {
+let redis: RedisServer;
+afterAll(() => redis.stop());
+beforeAll(async () => {
+  // What a reader has running.
+  redis = await startRedis();
+  process.env.REDIS_URL = `redis://127.0.0.1:${redis.port}`;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const { block } of titled(['ts', 'js'])) writeFileSync(join(folder, nameOf(block)), block.code);

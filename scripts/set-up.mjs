@@ -43,6 +43,7 @@ export function installDependencies(folder = root) {
 /** Compiles every package into its dist. */
 export function build() {
   removeStaleOutput();
+  run('node', ['scripts/twins.mjs']);
   return run('tsc', ['-b'], { stdout: 2 });
 }
 

@@ -44,7 +44,9 @@ export function moduleText() {
       source: `do\n${stripped(text)}\nend`,
     };
   }
-  const parts = Object.fromEntries(luaFiles('stores/redis').map(({ name, text }) => [name, stripped(text)]));
+  const parts = Object.fromEntries(
+    [...luaFiles('stores/redis'), ...luaFiles('layers')].map(({ name, text }) => [name, stripped(text)]),
+  );
   return [
     '// Made from the .lua files by scripts/twins.mjs; change those.',
     `export const twins: Readonly<Record<string, Twin>> = ${JSON.stringify(twins, undefined, 2)};`,

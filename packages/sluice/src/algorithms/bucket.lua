@@ -15,7 +15,7 @@ local function debt_at(cells, numbers, now_ms)
   return debt
 end
 
-local bucket = { fields = { 'limit', 'unit', 'drain' } }
+local bucket = { fields = { 'limit', 'unit', 'drain' }, layout = '<dd' }
 
 function bucket.derive(numbers)
   numbers.capacity = numbers.limit * numbers.unit
@@ -39,6 +39,24 @@ end
 function bucket.charge(cells, numbers, cost, now_ms)
   cells[DEBT] = debt_at(cells, numbers, now_ms) + cost * numbers.unit
   cells[SEEN_MS] = seen_at_ms(cells, now_ms)
+end
+
+-- `wait`, and `charge` if that is 0, and then what is available and when it is as new, in one.
+function bucket.step(cells, numbers, cost, now_ms)
+  local elapsed_ms, debt = now_ms - cells[SEEN_MS], cells[DEBT]
+  if elapsed_ms > 0 then
+    debt = debt - elapsed_ms * numbers.drain
+    if debt < 0 then debt = 0 end
+  end
+  local parts, wait_ms = cost * numbers.unit, 0
+  if debt - (numbers.capacity - parts) > 0 then
+    wait_ms = bucket.wait(cells, numbers, cost, now_ms)
+  else
+    debt = debt + parts
+    cells[DEBT] = debt
+    if elapsed_ms > 0 then cells[SEEN_MS] = now_ms end
+  end
+  return wait_ms, (numbers.capacity - debt) / numbers.unit, cells[SEEN_MS] - now_ms + cells[DEBT] / numbers.drain
 end
 
 function bucket.receipt(cells)

@@ -26,7 +26,7 @@ local function until_room_ms(cells, numbers, cost, now_ms)
   return math.max(smallest, cells[START_MS] + windows * numbers.window - now_ms)
 end
 
-local window_count = { fields = { 'limit', 'per_window', 'window', 'wait_ms', 'aligned', 'initial' } }
+local window_count = { fields = { 'limit', 'per_window', 'window', 'wait_ms', 'aligned', 'initial' }, layout = '<dd' }
 
 function window_count.fresh(numbers, now_ms)
   return { window_start_ms(numbers, now_ms), numbers.initial }
@@ -75,8 +75,9 @@ function window_count.as_new_in_ms(cells, numbers, now_ms)
   return cells[START_MS] - now_ms + math.ceil(cells[USED] / numbers.per_window) * numbers.window
 end
 
+-- Until the last of what was used, and claimed of later windows, has fallen off.
 function window_count.memory_ms(numbers)
-  return numbers.window
+  return math.ceil(numbers.limit / numbers.per_window) * numbers.window + numbers.wait_ms
 end
 
 -- The count is what it was at the change. A window that begins with the calendar is the one of the change; another goes on.

@@ -83,10 +83,10 @@ function concurrency.charge(cells, numbers, cost, now_ms)
   prune(cells, now_ms)
   local number = cells[NEXT]
   local ends_ms = math.max(now_ms + numbers.lease_ms, newest_end_ms(cells))
+  compact(cells)
   local lease = #cells + 1
   cells[lease], cells[lease + ENDS_MS], cells[lease + HELD] = number, ends_ms, cost
   cells[NEXT] = number + 1
-  compact(cells)
 end
 
 function concurrency.receipt(cells)

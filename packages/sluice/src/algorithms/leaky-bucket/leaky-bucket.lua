@@ -2,6 +2,8 @@
 --
 -- numbers those of a bucket, and undelayed: the excess that goes at once, in units
 local leaky = setmetatable({ code = 4, fields = { 'limit', 'unit', 'drain', 'undelayed' } }, { __index = bucket })
+-- The step never delays.
+leaky.step = false
 
 -- A cost of n waits as long as the last of n single calls would: the output never runs faster than the rate.
 function leaky.delay(cells, numbers, cost, now_ms)

@@ -33,7 +33,7 @@ local function falls_to_at_ms(cells, numbers, room)
   return end_ms + (1 - room / current) * numbers.window
 end
 
-local sliding_window = { code = 6, fields = { 'limit', 'window' } }
+local sliding_window = { code = 6, fields = { 'limit', 'window' }, layout = '<ddd' }
 
 function sliding_window.fresh(numbers, now_ms)
   return { math.floor(now_ms / numbers.window) * numbers.window, 0, 0 }

@@ -38,7 +38,7 @@ local function store(cells, stored_ms, ahead_ms, now_ms)
   cells[SEEN_MS] = math.max(now_ms, cells[SEEN_MS])
 end
 
-local smooth = { code = 8, idles = true }
+local smooth = { code = 8, layout = '<ddd' }
 smooth.fields = { 'limit', 'stable_ms', 'max_stored_ms', 'threshold', 'slope_ms', 'idle_ms', 'warm', 'max_delay_ms' }
 
 -- A key never seen has been idle since the limiter began; a cold one is as cold as can be.

@@ -18,13 +18,16 @@ const reservable: readonly (Operation | undefined)[] = [undefined, 'check', 'res
 
 /**
  * @param slots the checks of each slot, with their places in the batch
+ * @param isRepeatable whether the batch has a request id, so that it may be sent again
  * @param onLostCancel what was taken and could not be given back: it counts as spent
  */
 export async function applyAcrossSlots(
   slots: readonly (readonly (readonly [place: number, check: Check])[])[],
   apply: ApplySlot,
+  isRepeatable: boolean,
   onLostCancel: (error: unknown) => void,
 ): Promise<Decision[]> {
+  mustBeReservable(slots.flat().map(([, { operation }]) => operation));
   const decisions: Decision[] = [];
   const outcomes = await Promise.allSettled(
     slots.map(async (checks) => {
@@ -37,7 +40,8 @@ export async function applyAcrossSlots(
   );
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   const isRefused = slots.flat().some(([place, check]) => !check.shadow && decisions[place]?.allowed === false);
-  if (failed || isRefused) {
+  // Whoever sends a failed batch again gets the answers of the slots that answered: what those say is taken must still be.
+  if (isRefused || (failed && !isRepeatable)) {
     await Promise.all(
       slots.map(async (checks) => {
         // Nothing was taken on a slot that said no, or that did not answer: what it may have taken is spent.
@@ -53,12 +57,22 @@ export async function applyAcrossSlots(
   return decisions;
 }
 
+/** What is never refused, such as a penalty, cannot be taken back when another slot refuses. */
+function mustBeReservable(operations: readonly (Operation | undefined)[]): void {
+  const refusable = [...reservable, 'peek', 'take'];
+  const other = operations.find((operation) => !refusable.includes(operation));
+  const isMixed = other !== undefined && operations.some((operation) => refusable.includes(operation));
+  const unsupported = operations.includes('take') ? 'take' : isMixed ? other : undefined;
+  if (unsupported === undefined) return;
+  throw new SluiceError(
+    'unsupported-operation',
+    `${unsupported}() beside other checks, of keys that live on different slots of a cluster.`,
+  );
+}
+
 /** A check that can be given back. */
 function reserving(check: Check): Check {
   const { operation, policy } = check;
-  if (operation === 'take') {
-    throw new SluiceError('unsupported-operation', 'take() of keys that live on different slots of a cluster.');
-  }
   if (!reservable.includes(operation)) return check;
   return { ...check, operation: algorithmOf(policy).release ? 'acquire' : 'reserve' };
 }

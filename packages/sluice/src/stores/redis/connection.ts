@@ -8,6 +8,8 @@ import { invalid } from '../../vocabulary/errors.ts';
 
 /** ioredis 5 and 6, and iovalkey: `Redis` (also with Sentinel). */
 export interface IoredisClient {
+  readonly status: string;
+  on(event: 'ready' | 'close', listener: () => void): unknown;
   call(command: string, ...args: string[]): Promise<unknown>;
   readonly options: {
     readonly autoResendUnfulfilledCommands?: boolean | undefined;
@@ -88,8 +90,38 @@ function ioredis(client: IoredisClient): Connection {
       'After a lost connection the client would send calls again that the server may have counted already.',
     );
   }
-  const send: Send = ([command = '', ...args]) => client.call(command, ...args);
+  const send = settling(client);
   return { isCluster: false, mayResend: false, send: (_key, args) => send(args), primaries: async () => [send] };
+}
+
+const settlings = new WeakMap<IoredisClient, Send>();
+
+/**
+ * What was sent and not answered when a connection is lost, ioredis sends again when told to, and otherwise drops without a
+ * word: whoever waits for it would wait for ever. Here it fails. What was never sent stays in the client's own queue.
+ */
+function settling(client: IoredisClient): Send {
+  const known = settlings.get(client);
+  if (known) return known;
+  // Each with whether it was sent.
+  const waiting = new Map<(error: Error) => void, boolean>();
+  client.on('ready', () => {
+    for (const reject of waiting.keys()) waiting.set(reject, true);
+  });
+  client.on('close', () => {
+    const lost = new Error('The connection was lost before the answer came.');
+    for (const [reject, isSent] of waiting) if (isSent) reject(lost);
+  });
+  const send: Send = ([command = '', ...args]) =>
+    new Promise((resolve, reject) => {
+      waiting.set(reject, client.status === 'ready');
+      client
+        .call(command, ...args)
+        .then(resolve, reject)
+        .finally(() => waiting.delete(reject));
+    });
+  settlings.set(client, send);
+  return send;
 }
 
 function ioredisCluster(client: IoredisCluster): Connection {

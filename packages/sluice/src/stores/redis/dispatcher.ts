@@ -47,10 +47,15 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
       );
       if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
       let from = 0;
-      for (const { batch, resolve } of together) {
-        const decisions = batch.checks.map((routed, i) => decisionOf(routed, reply, from + i * partsPerCheck));
+      for (const { batch, resolve, reject } of together) {
+        const own = from;
         from += batch.checks.length * partsPerCheck;
-        resolve(decisions);
+        try {
+          resolve(batch.checks.map((routed, i) => decisionOf(routed, reply, own + i * partsPerCheck)));
+        } catch (error) {
+          // Somebody's unreadable answer is nobody else's.
+          reject(error);
+        }
       }
     } catch (error) {
       for (const { reject } of together) reject(error);
@@ -80,7 +85,7 @@ function togetherness({ checks }: Batch, slot: number | undefined): string {
   return slot === undefined ? twins : `${slot} ${twins}`;
 }
 
-/** Calls by script: by its hash, and in full where the server does not know it. */
+/** Calls by script. */
 export function scriptCall(connection: Connection): Call {
   return async (message) => {
     const { key, args } = message;
@@ -88,7 +93,7 @@ export function scriptCall(connection: Connection): Call {
     for (;;) {
       const script = scriptOf(message.twins);
       const reply = await runScript(connection, key, script, args);
-      if (!Array.isArray(reply) || reply[0] !== 'twin') return reply;
+      if (!Array.isArray(reply) || String(reply[0]) !== 'twin') return reply;
       addTwin(message, Number(reply[1]));
     }
   };
@@ -103,7 +108,8 @@ export function addTwin({ twins }: Message, code: number): void {
   twins.add(name);
 }
 
-async function runScript(
+/** Runs a script where a key lives: by its hash, and in full where the server does not know it. */
+export async function runScript(
   connection: Connection,
   key: string,
   { sha, source }: { readonly sha: Promise<string>; readonly source: string },

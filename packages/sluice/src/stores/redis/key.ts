@@ -26,10 +26,11 @@ export interface FencedKeys extends RedisKeys {
   guardOf(redisKey: string): string;
 }
 
-/** Without braces; never empty, because an empty tag is none. */
+/** Without braces; never empty, because an empty tag is none. Halves of letters, which UTF-8 would make all the same, are spelt out. */
 function plain(text: string): string {
   if (text === '') return '%';
-  return /[%{}]/.test(text) ? text.replace(/[%{}]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`) : text;
+  if (!/[%{}\p{Surrogate}]/u.test(text)) return text;
+  return text.replace(/[%{}\p{Surrogate}]/gu, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
 }
 
 /** `plain`, remembered: names are few. Should they not be, they are worked out each time. */

@@ -8,8 +8,8 @@
 --           without an operation a check; a '+' before it begins a batch. Names: shadow, delay (the longest accepted, ms), idle
 --           and changed (how long ago the limiter began and the policy changed, ms), actual, duration (ms), receipt (numbers
 --           joined by ','), request (the place of the key of its request id), replay (how long an answer is remembered, ms)
--- reply  five per check: the wait in ms (0: allowed, -1: never), what remains, ms until as good as new, the delay in ms, and 0 or
---        words: 'blocked', 'quarantine', 'gone' (the lease), 'granted=<n>', 'receipt=<n>,<n>'.
+-- reply  three per check, as `reply_with` has them. Words: 'blocked', 'quarantine', 'gone' (the lease), 'granted=<n>',
+--        'receipt=<n>,<n>', 'other' (the request id was another batch's).
 --        Or { 'twin', code }: a key's state belongs to an algorithm that this script does not have; nothing was done.
 --
 -- A key's value is message packs one after another: the code of its algorithm, its numbers, then its cells as an array. Before
@@ -83,7 +83,8 @@ local function go_the_long_way(keys, args, server_ms)
     end
     local algorithm = by_code[code]
     if not algorithm then
-      missing_code = code
+      -- Whoever wrote this, what it begins with need not even be a number.
+      missing_code = type(code) == 'number' and code or -1
       return record
     end
     record.algorithm, record.values = algorithm, {}
@@ -195,21 +196,26 @@ local function go_the_long_way(keys, args, server_ms)
     record.algorithm, record.cells, record.is_changed = policy.algorithm, cells, true
   end
 
-  -- Receipts are numbered from the server's own time, so that those of a key that was forgotten never hold again.
+  -- Receipts are numbered from the server's own time, so that those of a key that was forgotten never hold again. All of one
+  -- call have the same time: they go on from one another, or one from before a reset would hold after it.
+  local latest_number = 0
   local function issue(record, receipt)
-    local number = math.floor(server_ms * 1000)
+    local number = math.max(math.floor(server_ms * 1000), latest_number + 1)
     local receipts = record.receipts or { number - 1, number, 0 }
     record.receipts = receipts
     receipts[1] = math.max(receipts[1] + 1, number)
+    latest_number = receipts[1]
     local words = { number_text(receipts[1]), number_text(receipts[3]) }
     for _, number in ipairs(receipt) do words[#words + 1] = number_text(number) end
     return 'receipt=' .. table.concat(words, ',')
   end
 
   -- The receipt as it was before it was numbered, and what its key was given back since; nil when it is void.
-  local function redeem(record, receipt)
+  local function redeem(record, policy, receipt)
     local receipts = record.receipts
     if not receipt or not receipts or receipt[1] < receipts[2] then return nil end
+    -- A receipt of another policy: its numbers mean something else, or have another unit. Leases are the same under every one.
+    if not policy.algorithm.release and record.cells and not is_under(record, policy) then return nil end
     -- The charge itself may have been lost: giving it back would give away somebody else's.
     if fence_ms and receipt[1] < fence_ms * 1000 then return nil end
     local rest = {}
@@ -233,17 +239,12 @@ local function go_the_long_way(keys, args, server_ms)
     local fenced_ms = algorithm.fence and 0 or quarantine_ms(algorithm, numbers, now_ms)
     local is_held = blocked_ms > 0 or fenced_ms > 0
     local available = is_held and 0 or algorithm.available(cells, numbers, now_ms)
-    local reset_ms = math.max(blocked_ms, fenced_ms, math.ceil(algorithm.as_new_in_ms(cells, numbers, now_ms)), 0)
-    local count = #replies
-    replies[count + 1] = wait_ms == infinity and -1 or wait_ms
-    replies[count + 2] = available >= 1 and math.floor(available) or 0
-    replies[count + 3] = reset_ms
-    replies[count + 4] = reply_number(delay_ms)
+    local reset_ms = math.max(blocked_ms, fenced_ms, algorithm.as_new_in_ms(cells, numbers, now_ms))
     if wait_ms > 0 and (check.is_fenced or blocked_ms > 0) then
       local reason = check.is_fenced and 'quarantine' or 'blocked'
       words = words and words .. ' ' .. reason or reason
     end
-    replies[count + 5] = words or 0
+    reply_with(replies, wait_ms, available, reset_ms, delay_ms, words)
   end
 
   local function granted(check, cost)
@@ -273,13 +274,12 @@ local function go_the_long_way(keys, args, server_ms)
       if check.cost > available then check.asked = math.max(math.min(1, check.cost), math.floor(available)) end
     end
     local cost = check.asked == 0 and 0 or check.asked + earlier
-    check.wait_ms = math.max(check.blocked_ms, wait_of(policy, cells, numbers, cost, check.delay))
     local fenced_ms = quarantine_ms(policy.algorithm, numbers, now_ms)
-    if fenced_ms > 0 then
-      -- One that has no bucket to be empty refuses until what may be lost no longer matters.
-      if not policy.algorithm.fence and check.asked > 0 then check.wait_ms = math.max(check.wait_ms, fenced_ms) end
-      check.is_fenced = check.wait_ms > check.blocked_ms
-    end
+    -- One that has no bucket to be empty refuses until what may be lost no longer matters.
+    local is_held = fenced_ms > 0 and not policy.algorithm.fence and check.asked > 0
+    check.held_ms = is_held and math.max(check.blocked_ms, fenced_ms) or check.blocked_ms
+    check.wait_ms = math.max(check.held_ms, wait_of(policy, cells, numbers, cost, check.delay))
+    check.is_fenced = fenced_ms > 0 and check.wait_ms > check.blocked_ms
   end
 
   -- A refusal writes nothing, unless the policy counts it, or the key would otherwise be reckoned (or start) anew each time.
@@ -290,7 +290,7 @@ local function go_the_long_way(keys, args, server_ms)
     if check.operation ~= 'peek' and (is_counted or is_behind) then
       if is_counted then algorithm.reject(cells, numbers, check.asked, now_ms) end
       keep(record, policy, cells)
-      check.wait_ms = math.max(check.blocked_ms, wait_of(policy, cells, numbers, check.asked, infinity))
+      check.wait_ms = math.max(check.held_ms, wait_of(policy, cells, numbers, check.asked, infinity))
     end
     decide(check, cells, numbers, check.wait_ms, check.blocked_ms, 0, granted(check, 0))
   end
@@ -305,7 +305,7 @@ local function go_the_long_way(keys, args, server_ms)
   end
 
   local function give_back(check, policy, record, found, cells, numbers, cost)
-    local receipt, refunded_since = redeem(record, check.receipt)
+    local receipt, refunded_since = redeem(record, policy, check.receipt)
     if found and (receipt or check.operation == 'reward') then
       if policy.algorithm.refund then
         policy.algorithm.refund(cells, numbers, cost, now_ms, receipt, refunded_since or 0)
@@ -317,7 +317,7 @@ local function go_the_long_way(keys, args, server_ms)
   end
 
   local function end_lease(check, policy, record, found, cells, numbers)
-    local receipt = redeem(record, check.receipt)
+    local receipt = redeem(record, policy, check.receipt)
     local is_live = false
     if found and receipt then
       if check.operation == 'renew' then
@@ -418,7 +418,11 @@ local function go_the_long_way(keys, args, server_ms)
     if not request then return run_batch(batch) end
     local known = answers[request] and answers[request].text or redis.call('GET', keys[request])
     if known then
-      for _, part in ipairs(cmsgpack.unpack(known)) do replies[#replies + 1] = part end
+      local parts = cmsgpack.unpack(known)
+      -- Parts for another number of checks would shift the answers to everybody behind.
+      for i = 1, 3 * #batch do
+        replies[#replies + 1] = #parts == 3 * #batch and parts[i] or i % 3 == 1 and '0 0 other' or 0
+      end
       return
     end
     local before = #replies
@@ -433,7 +437,10 @@ local function go_the_long_way(keys, args, server_ms)
   local lines = args[3]
   if lines == 'each' then
     local all = {}
-    for place = 1, #keys do all[place] = '+' .. place .. ' 1 1' end
+    for place = 1, #keys do
+      local policy = (place - 1) % #policies + 1
+      all[place] = (policy == 1 and '+' or '') .. place .. ' ' .. policy .. ' 1'
+    end
     lines = table.concat(all, '\n')
   end
   local batch = {}

@@ -20,10 +20,22 @@ end
 -- Where the ring of a log begins: no header is longer.
 local HEADER_BYTES = 144
 
--- An integer where it is one: Redis truncates fractions.
+-- An integer where it is one: Redis truncates fractions, and clients read larger integers digit by digit, not exactly.
 local function reply_number(number)
   if number == math.floor(number) and number < 2 ^ 53 then return number end
   return string.format('%.17g', number)
+end
+
+-- Three per check: the wait in ms (0: allowed, -1: never), what remains, ms until as good as new. Where there is a delay or are
+-- words, the first is a text: the wait, the delay in ms, the words.
+local function reply_with(replies, wait_ms, available, reset_ms, delay_ms, words)
+  local count = #replies
+  local wait = wait_ms == infinity and -1 or reply_number(wait_ms)
+  -- Formatted: `..` keeps 14 digits of a number.
+  if delay_ms ~= 0 or words then wait = string.format('%.17g %.17g %s', tonumber(wait), delay_ms, words or '') end
+  replies[count + 1] = wait
+  replies[count + 2] = available >= 1 and math.floor(available) or 0
+  replies[count + 3] = reset_ms > 0 and reply_number(math.ceil(reset_ms)) or 0
 end
 
 -- The numbers of a policy by their names.
@@ -47,13 +59,20 @@ local function head_of(algorithm, values)
   return cmsgpack.pack(algorithm.code, unpack(values))
 end
 
--- The cells of a value, from a place on.
+-- The cells of a value, from a place on: as many doubles as the layout says, or a message pack.
 local function read_cells(algorithm, value, at)
+  if algorithm.layout then
+    local cells = { struct.unpack(algorithm.layout, value, at + 1) }
+    -- The place behind them, which comes with them.
+    cells[#cells] = nil
+    return cells
+  end
   local _, cells = cmsgpack.unpack_one(value, at)
   return algorithm.unpack and algorithm.unpack(cells, value, HEADER_BYTES) or cells
 end
 
 local function write_cells(key, algorithm, head, cells, expiry_ms)
+  if algorithm.layout then return put(key, head .. struct.pack(algorithm.layout, unpack(cells)), expiry_ms) end
   if not algorithm.write then return put(key, head .. cmsgpack.pack(cells), expiry_ms) end
   local header = head .. cmsgpack.pack(algorithm.pack(cells))
   algorithm.write(key, header .. string.rep('\0', HEADER_BYTES - #header), cells, expiry_ms)
@@ -72,7 +91,10 @@ local function quarantine_ms(algorithm, numbers, now_ms)
   return fence_ms and math.max(0, math.ceil(fence_ms + algorithm.memory_ms(numbers) - now_ms)) or 0
 end
 
+-- A debt may take longer to drain than Redis can count. It refuses such an expiry, after other keys have been written.
+local LATEST_EXPIRY_MS = 2 ^ 52
+
 -- Up, and one more for the part of a millisecond that the server's own reckoning leaves away.
 local function expiry_after_ms(left_ms)
-  return math.ceil(left_ms) + 1 + grace_ms
+  return math.min(math.ceil(left_ms) + 1 + grace_ms, LATEST_EXPIRY_MS)
 end

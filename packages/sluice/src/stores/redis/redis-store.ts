@@ -23,9 +23,9 @@ export interface RedisStoreOptions {
   readonly client: RedisClient;
   /** What every key in Redis begins with. Default `'sluice:'`. */
   readonly prefix?: string;
-  /** How long the answer to a request id is remembered. Default 1 minute. */
+  /** How long the answer to a request id is remembered. Default 1 minute; behind a fence at most the deadline. */
   readonly replay?: Duration;
-  /** The most batches of one turn of the event loop that travel in one call. Default 64. */
+  /** The most batches of one turn of the event loop that travel in one call. Default 32: while the server works on one call, the client writes the next. */
   readonly mostTogether?: number;
   /**
    * Refuse what the server may have lost, on failover, restart, fail-back, a flushed database or a moved slot, instead of
@@ -39,7 +39,7 @@ export interface RedisStoreOptions {
 export interface FencedOptions {
   /** An answer that takes longer is not trusted: the call fails with `store-unavailable`. Default 250 ms. */
   readonly deadline?: Duration;
-  /** How far the wall clocks of server and client may differ; strict windows are longer by twice that. Default 250 ms. */
+  /** How far the wall clocks of server and client may differ; strict windows are longer by twice that, and twice the deadline. Default 250 ms. */
   readonly skew?: Duration;
   /** How long a deposed server may go on answering. Default: the server's `cluster-node-timeout`. With Sentinel, its `down-after-milliseconds`. */
   readonly nodeTimeout?: Duration;
@@ -71,19 +71,22 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     client,
     prefix = 'sluice:',
     replay = '1m',
-    mostTogether = 64,
+    mostTogether = 32,
     fenced = false,
     clock = monotonicClock,
   } = options;
   if (typeof prefix !== 'string') throw invalid('prefix', 'a string', prefix);
+  // An empty tag is none: what belongs together would be on different slots of a cluster.
+  if (/^[^{]*\{\}/.test(prefix)) throw invalid('prefix', 'without {}', prefix, 'A tag such as {sluice} may be in it.');
   if (!Number.isInteger(mostTogether)) throw invalid('mostTogether', 'a whole number above 0', mostTogether);
   aboveZero('mostTogether', mostTogether);
   mustFit(undefined, clock);
-  const replayMs = Math.ceil(parseDuration(replay, 'replay'));
+  const askedReplayMs = Math.ceil(parseDuration(replay, 'replay'));
   const connection = connectionOf(client);
-  const { keys, fence, wideningMs } = fenced
+  const { keys, fence, wideningMs, mostReplayMs } = fenced
     ? fenceFor(connection, prefix, fenced === true ? {} : fenced)
-    : { keys: redisKeys(prefix), fence: undefined, wideningMs: 0 };
+    : { keys: redisKeys(prefix), fence: undefined, wideningMs: 0, mostReplayMs: askedReplayMs };
+  const replayMs = Math.min(askedReplayMs, mostReplayMs);
   const policyText = policyTexts(wideningMs);
   const { dispatch } = dispatcher(fence?.call ?? scriptCall(connection), () => clock.now(), mostTogether);
   const stats = { lostCancels: 0 };
@@ -123,38 +126,52 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     return dispatch({ checks, atMs, request }, slot);
   }
 
+  function begin(
+    checks: readonly Check[],
+    atMs: number | undefined,
+    requestId: string | undefined,
+  ): Promise<Decision[]> {
+    if (atMs !== undefined) checkTime(atMs);
+    if (atMs !== undefined && fence) {
+      throw invalid('atMs', 'left out behind a fence', atMs, 'It decides by the time of the server.');
+    }
+    if (requestId !== undefined) mustBeId(requestId);
+    if (checks.length === 0) return Promise.resolve([]);
+    const id = requestId ?? (connection.mayResend ? crypto.randomUUID() : undefined);
+    const routed = checks.map(route);
+    if (!connection.isCluster) return send(routed, undefined, atMs, id);
+    const slots = byPlace(routed, keys);
+    const [[slot, only] = [0, []]] = slots;
+    if (slots.size === 1)
+      return send(
+        only.map(([, each]) => each),
+        slot,
+        atMs,
+        id,
+      );
+    return applyAcrossSlots(
+      Array.from(slots.values(), (places) => places.map(([place, { check }]) => [place, check] as const)),
+      (part, step) => {
+        const parts = part.map(route);
+        return send(parts, keys.placeOf((parts[0] as Routed).key), atMs, id && `${id} ${step}`);
+      },
+      id !== undefined,
+      () => {
+        stats.lostCancels += 1;
+      },
+    );
+  }
+
   return {
     mode: 'async',
     clock,
-    async apply(checks, atMs, requestId) {
-      if (atMs !== undefined) checkTime(atMs);
-      if (atMs !== undefined && fence) {
-        throw invalid('atMs', 'left out behind a fence', atMs, 'It decides by the time of the server.');
+    apply(checks, atMs, requestId) {
+      // Not an async function: that would cost each call a promise more.
+      try {
+        return begin(checks, atMs, requestId);
+      } catch (error) {
+        return Promise.reject(error);
       }
-      if (requestId !== undefined) mustBeId(requestId);
-      if (checks.length === 0) return [];
-      const id = requestId ?? (connection.mayResend ? crypto.randomUUID() : undefined);
-      const routed = checks.map(route);
-      if (!connection.isCluster) return send(routed, undefined, atMs, id);
-      const slots = byPlace(routed, keys);
-      const [[slot, only] = [0, []]] = slots;
-      if (slots.size === 1)
-        return send(
-          only.map(([, each]) => each),
-          slot,
-          atMs,
-          id,
-        );
-      return applyAcrossSlots(
-        Array.from(slots.values(), (places) => places.map(([place, { check }]) => [place, check] as const)),
-        (part, step) => {
-          const parts = part.map(route);
-          return send(parts, keys.placeOf((parts[0] as Routed).key), atMs, id && `${id} ${step}`);
-        },
-        () => {
-          stats.lostCancels += 1;
-        },
-      );
     },
     stats: () => ({ ...stats, trips: fence?.trips() ?? 0 }),
     ready: async () => fence?.ready(),
@@ -173,11 +190,16 @@ function byPlace(checks: readonly Routed[], keys: RedisKeys): Map<number, [place
   return places;
 }
 
-function fenceFor(
-  connection: Connection,
-  prefix: string,
-  options: FencedOptions,
-): { readonly keys: RedisKeys; readonly fence: Fence; readonly wideningMs: number } {
+interface FenceParts {
+  readonly keys: RedisKeys;
+  readonly fence: Fence;
+  /** How much longer strict windows are. */
+  readonly wideningMs: number;
+  /** How long an answer may be given again. */
+  readonly mostReplayMs: number;
+}
+
+function fenceFor(connection: Connection, prefix: string, options: FencedOptions): FenceParts {
   knownFields('fenced', options, 'deadline skew nodeTimeout grace partitions');
   if (/[{}]/.test(prefix)) throw invalid('prefix', 'without braces behind a fence', prefix);
   const { deadline = '250ms', skew = '250ms', nodeTimeout, grace = '1m', partitions = 4096 } = options;
@@ -193,6 +215,8 @@ function fenceFor(
   // One server is one partition: it loses everything or nothing.
   const keys = fencedKeys(prefix, connection.isCluster ? partitions : 1);
   const fence = fenceOf(connection, times, keys.guards, keys.guardOf);
-  // A grant may be used as late as the deadline, and the server's clock may move from one end of the skew to the other.
-  return { keys, fence, wideningMs: 2 * times.skewMs + times.deadlineMs };
+  const mostReplayMs = Math.ceil(times.deadlineMs);
+  // A grant may be used as late as the deadline, and be asked for again as late as that; and the server's clock may move from
+  // one end of the skew to the other.
+  return { keys, fence, wideningMs: 2 * times.skewMs + times.deadlineMs + mostReplayMs, mostReplayMs };
 }

@@ -1,12 +1,12 @@
--- The way of a message of plain checks, which is most of them: one batch per request, no key twice in a batch, policies whose
--- refusals write nothing. Args as long-way.lua has them, but checks are only '<key> <policy> <cost>', or 'each': every key is a
--- batch of its own, of cost 1, under the first policy.
+-- The way of a message of plain checks, which is most of them: no key twice in a batch, policies whose refusals write nothing. Args
+-- as long-way.lua has them, but checks are only '<key> <policy> <cost>', or 'each': the keys are batches one after another, each
+-- with one key per policy, of cost 1.
 --
 -- Returns nil, and has written nothing, when there is more to it: a block, receipts, another policy, a quarantine.
 local function short_way(keys, args, server_ms)
   local own_ms = tonumber(args[1])
   local now_ms = own_ms or server_ms
-  local policies, cells_of, policy_at, replies = {}, {}, {}, {}
+  local policies, cells_of, policy_of_key, left_of, replies = {}, {}, {}, {}, {}
   for line in string.gmatch(args[2], '[^\n]+') do
     local policy = policy_of(line)
     if quarantine_ms(policy.algorithm, policy.numbers, now_ms) > 0 then return nil end
@@ -17,84 +17,99 @@ local function short_way(keys, args, server_ms)
   -- A key's cells, read or fresh; nil when there is more to it.
   local function cells_at(key, policy)
     local cells = cells_of[key]
-    if cells then return policy_at[key] == policy and cells or nil end
+    if cells then return policy_of_key[key] == policy and cells or nil end
     local value = redis.call('GET', key)
+    local head = policy.head
     if not value then
       cells = policy.algorithm.fresh(policy.numbers, now_ms, now_ms)
-    elseif string.sub(value, 1, #policy.head) == policy.head then
-      cells = read_cells(policy.algorithm, value, #policy.head)
+    elseif string.sub(value, 1, #head) == head then
+      cells = read_cells(policy.algorithm, value, #head)
     else
       return nil
     end
-    cells_of[key], policy_at[key] = cells, policy
+    cells_of[key], policy_of_key[key] = cells, policy
     return cells
   end
 
-  local charged = {}
-
-  local function decide(policy, cells, wait_ms, delay_ms)
+  -- Asks, and charges if it may go.
+  local function step(key, policy, cells, cost)
     local algorithm, numbers = policy.algorithm, policy.numbers
-    local available = algorithm.available(cells, numbers, now_ms)
-    local reset_ms = math.ceil(algorithm.as_new_in_ms(cells, numbers, now_ms))
-    local count = #replies
-    replies[count + 1] = wait_ms == infinity and -1 or wait_ms
-    replies[count + 2] = available >= 1 and math.floor(available) or 0
-    replies[count + 3] = reset_ms > 0 and reset_ms or 0
-    replies[count + 4] = delay_ms == 0 and 0 or reply_number(delay_ms)
-    replies[count + 5] = 0
+    local wait_ms, available, left_ms
+    local delay_ms = 0
+    if algorithm.step then
+      wait_ms, available, left_ms = algorithm.step(cells, numbers, cost, now_ms)
+    else
+      wait_ms = algorithm.wait(cells, numbers, cost, now_ms, infinity)
+      if wait_ms == 0 then
+        if algorithm.delay then delay_ms = algorithm.delay(cells, numbers, cost, now_ms) end
+        algorithm.charge(cells, numbers, cost, now_ms)
+      end
+      available, left_ms = algorithm.available(cells, numbers, now_ms), algorithm.as_new_in_ms(cells, numbers, now_ms)
+    end
+    if wait_ms == 0 then left_of[key] = left_ms end
+    reply_with(replies, wait_ms, available, left_ms, delay_ms)
   end
 
-  -- What a check that may go does.
-  local function go(key, policy, cells, cost)
+  -- What is said to a check whose batch was refused.
+  local function tell(policy, cells, cost, wait_ms)
     local algorithm, numbers = policy.algorithm, policy.numbers
-    local delay_ms = algorithm.delay and algorithm.delay(cells, numbers, cost, now_ms) or 0
-    algorithm.charge(cells, numbers, cost, now_ms)
-    charged[key] = true
-    decide(policy, cells, 0, delay_ms)
+    local delay_ms = wait_ms == 0 and algorithm.delay and algorithm.delay(cells, numbers, cost, now_ms) or 0
+    local available, left_ms = algorithm.available(cells, numbers, now_ms), algorithm.as_new_in_ms(cells, numbers, now_ms)
+    reply_with(replies, wait_ms, available, left_ms, delay_ms)
   end
 
-  if args[3] == 'each' then
+  if args[3] == 'each' and #policies == 1 then
     local policy = policies[1]
     for _, key in ipairs(keys) do
       local cells = cells_at(key, policy)
       if not cells then return nil end
-      local wait_ms = policy.algorithm.wait(cells, policy.numbers, 1, now_ms, infinity)
-      if wait_ms == 0 then go(key, policy, cells, 1) else decide(policy, cells, wait_ms, 0) end
+      step(key, policy, cells, 1)
     end
   else
-    local batch, may_go = {}, true
+    local batch_keys, batch_policies, batch_cells, costs, waits_ms = {}, {}, {}, {}, {}
+    local size, may_go = 0, true
+
     local function answer()
-      for i = 1, #batch, 5 do
-        local key, policy, cells, cost, wait_ms = unpack(batch, i, i + 4)
+      for i = 1, size do
         if may_go then
-          go(key, policy, cells, cost)
+          step(batch_keys[i], batch_policies[i], batch_cells[i], costs[i])
         else
-          local delay_ms = wait_ms == 0 and policy.algorithm.delay
-            and policy.algorithm.delay(cells, policy.numbers, cost, now_ms) or 0
-          decide(policy, cells, wait_ms, delay_ms)
+          tell(batch_policies[i], batch_cells[i], costs[i], waits_ms[i])
         end
       end
-      batch, may_go = {}, true
+      size, may_go = 0, true
     end
-    for begins, place, policy_place, cost in string.gmatch(args[3], '(%+?)(%d+) (%d+) (%S+)') do
-      if begins ~= '' then answer() end
-      local key, policy = keys[tonumber(place)], policies[tonumber(policy_place)]
+
+    -- False when there is more to its key.
+    local function ask(key, policy, cost)
       local cells = cells_at(key, policy)
-      if not cells then return nil end
-      cost = tonumber(cost)
+      if not cells then return false end
       local wait_ms = policy.algorithm.wait(cells, policy.numbers, cost, now_ms, infinity)
       if wait_ms > 0 then may_go = false end
-      local count = #batch
-      batch[count + 1], batch[count + 2], batch[count + 3], batch[count + 4], batch[count + 5] =
-        key, policy, cells, cost, wait_ms
+      size = size + 1
+      batch_keys[size], batch_policies[size], batch_cells[size], costs[size], waits_ms[size] = key, policy, cells, cost, wait_ms
+      return true
     end
-    answer()
+
+    if args[3] == 'each' then
+      local per_batch = #policies
+      for place, key in ipairs(keys) do
+        if not ask(key, policies[(place - 1) % per_batch + 1], 1) then return nil end
+        if size == per_batch then answer() end
+      end
+    else
+      for begins, place, policy_place, cost in string.gmatch(args[3], '(%+?)(%d+) (%d+) (%S+)') do
+        if begins ~= '' then answer() end
+        if not ask(keys[tonumber(place)], policies[tonumber(policy_place)], tonumber(cost)) then return nil end
+      end
+      answer()
+    end
   end
 
-  for key in pairs(charged) do
-    local policy, cells = policy_at[key], cells_of[key]
-    local left_ms = policy.algorithm.as_new_in_ms(cells, policy.numbers, now_ms) + beyond_ms(policy.numbers)
-    write_cells(key, policy.algorithm, policy.head, cells, not own_ms and expiry_after_ms(math.max(0, left_ms)) or nil)
+  for key, left_ms in pairs(left_of) do
+    local policy = policy_of_key[key]
+    local expiry_ms = not own_ms and expiry_after_ms(math.max(0, left_ms + beyond_ms(policy.numbers))) or nil
+    write_cells(key, policy.algorithm, policy.head, cells_of[key], expiry_ms)
   end
   return replies
 end

@@ -1,6 +1,6 @@
-/** Batches of checks as store.lua reads them, and its reply as decisions. */
+/** Batches of checks as long-way.lua and short-way.lua read them, and its reply as decisions. */
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
-import { SluiceError } from '../../vocabulary/errors.ts';
+import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import type { Check } from '../store.ts';
 import type { PolicyText } from './script.ts';
 
@@ -38,9 +38,16 @@ export function messageOf(batches: readonly Batch[], nowMs: number): Message {
   const at = String(ownMs);
   const isPlain = batches.every(isPlainBatch);
   const twins = new Set<string>([first.policy.twin]);
-  if (isPlain && batches.every(({ checks }) => isLike(first, checks))) {
-    const keys = batches.map(({ checks }) => (checks[0] as Routed).key);
-    return { twins, key: first.key, args: [String(keys.length), ...keys, at, first.policy.text, 'each', 'plain'] };
+  if (isPlain && batches.every(({ checks }) => areLike(firstChecks, checks))) {
+    const texts: string[] = [];
+    for (const { policy } of firstChecks) {
+      twins.add(policy.twin);
+      texts.push(policy.text);
+    }
+    const args = [String(batches.length * firstChecks.length)];
+    for (const { checks } of batches) for (const { key } of checks) args.push(key);
+    args.push(at, texts.join('\n'), 'each', 'plain');
+    return { twins, key: first.key, args };
   }
   const keys = new Places();
   const policies = new Places();
@@ -90,9 +97,14 @@ function isPlainBatch({ checks, request }: Batch): boolean {
   return true;
 }
 
-/** Whether a batch is one check of cost 1 under the same policy. */
-function isLike(first: Routed, checks: readonly Routed[]): boolean {
-  return checks.length === 1 && checks[0]?.check.cost === 1 && checks[0].policy === first.policy;
+/** Whether two batches differ in their keys only, and every cost is 1. */
+function areLike(some: readonly Routed[], others: readonly Routed[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < others.length; i += 1) {
+    const { check, policy } = others[i] as Routed;
+    if (check.cost !== 1 || policy !== some[i]?.policy) return false;
+  }
+  return true;
 }
 
 /** What a plain check does not have. Times go as how long ago they were: the server's clock is another. */
@@ -110,38 +122,40 @@ function details(check: Check, nowMs: number): string {
 }
 
 /** How many parts of a reply belong to one check. */
-export const partsPerCheck = 5;
+export const partsPerCheck = 3;
 
 /** The decision on a check, from its parts of the reply. */
 export function decisionOf({ check, policy }: Routed, reply: readonly unknown[], from: number): Decision {
-  const waitMs = Number(reply[from]);
-  const words = reply[from + 4];
+  const first = reply[from];
+  // A text where there is more to it than the wait. A client may be set to give numbers as text, or texts as bytes.
+  const [wait = first, delay = 0, ...words] = typeof first === 'number' ? [] : String(first).trim().split(' ');
+  const waitMs = Number(wait);
   const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
     allowed: waitMs === 0,
     limit: policy.limit,
     remaining: Number(reply[from + 1]),
     retryAfterMs: waitMs < 0 ? Number.POSITIVE_INFINITY : waitMs,
     resetAfterMs: Number(reply[from + 2]),
-    delayMs: Number(reply[from + 3]),
+    delayMs: Number(delay),
     rule: check.name,
     policy: check.policy,
   };
   if (waitMs !== 0) decision.reason = 'limit';
   if (check.shadow) decision.shadow = true;
-  if (Number.isNaN(waitMs + decision.remaining + decision.resetAfterMs + decision.delayMs))
-    throw unreadable(reply[from]);
-  if (typeof words === 'string') readWords(decision, words);
+  if (Number.isNaN(waitMs + decision.remaining + decision.resetAfterMs + decision.delayMs)) throw unreadable(first);
+  if (words.length > 0) readWords(decision, words);
   return decision;
 }
 
-function readWords(decision: { -readonly [Field in keyof Decision]: Decision[Field] }, words: string): void {
-  for (const word of words.split(' ')) {
+function readWords(decision: { -readonly [Field in keyof Decision]: Decision[Field] }, words: readonly string[]): void {
+  for (const word of words) {
     const [name, value = ''] = word.split('=');
     if (name === 'blocked' || name === 'quarantine') decision.reason = name;
     else if (name === 'gone') decision.allowed = false;
     else if (name === 'granted') decision.granted = Number(value);
     else if (name === 'receipt') decision.receipt = value.split(',').map(Number) as Receipt;
-    else throw unreadable(words);
+    else if (name === 'other') throw invalid('requestId', 'used for one batch only', 'one of a batch of another size');
+    else throw unreadable(word);
   }
 }
 

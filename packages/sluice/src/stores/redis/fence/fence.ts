@@ -34,8 +34,14 @@ export interface Fence {
 }
 
 const noFunction = /function not found/i;
+const alreadyLoaded = /already exists/i;
 const sweepsAtOnce = 256;
-const sweepPauseMs = 1000;
+const sweepRounds = 3;
+// A client may have to connect first.
+const startMs = 10_000;
+const lookPauseMs = 1000;
+// How often a call is made whose server is not sure of its place.
+const mostTries = 3;
 
 /**
  * @param guards the guard key of every partition
@@ -47,70 +53,120 @@ export function fenceOf(
   guards: readonly string[],
   guardOf: (key: string) => string,
 ): Fence {
+  const { deadlineMs, skewMs, graceMs } = times;
   const library = libraryOf();
+  const clock = steadyClock(skewMs);
   let started: Promise<void> | undefined;
-  let marginMs = 0;
+  let loading: Promise<void> | undefined;
+  let limits = '';
   let tripped = 0;
-  let sweeping: Promise<void> | undefined;
-  let sweptMs = Number.NEGATIVE_INFINITY;
+  let looking: Promise<void> | undefined;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  let isLookDue = false;
 
   async function start(): Promise<void> {
+    // A client that is still connecting does not know the primaries; this waits for it.
+    await inTime(connection.send(guards[0] as string, ['EXISTS', guards[0] as string]), startMs);
     const primaries = await connection.primaries();
-    const timeoutsMs = await Promise.all(primaries.map(checkSettings));
-    marginMs = (times.nodeTimeoutMs ?? Math.max(0, ...timeoutsMs)) + times.deadlineMs;
+    const found = await inTime(Promise.all(primaries.map(checkSettings)), startMs);
+    const foundMs = Math.max(0, ...found.map(({ deposedMs }) => deposedMs));
+    // Where it is certain that a server may be replaced, the caller can make it longer and not shorter.
+    const isLeast = connection.isCluster || found.some((each) => each.isWatched);
+    const deposedMs = isLeast ? Math.max(foundMs, times.nodeTimeoutMs ?? 0) : (times.nodeTimeoutMs ?? foundMs);
+    // The nodes of a cluster go by their own time-out, whatever the caller says.
+    const silenceMs = connection.isCluster ? foundMs : (times.nodeTimeoutMs ?? foundMs);
+    limits = [skewMs, deposedMs + deadlineMs, graceMs, silenceMs].join(' ');
     await load();
     await sweep();
   }
 
-  async function load(): Promise<void> {
+  /** Once for all who found the function missing at the same time. */
+  function load(): Promise<void> {
+    loading ??= loadEverywhere().finally(() => {
+      loading = undefined;
+    });
+    return loading;
+  }
+
+  /** Where that fails the calls say so; one server that is down must not keep it from the others. */
+  async function loadEverywhere(): Promise<void> {
     const { source } = await library;
-    await Promise.all((await connection.primaries()).map((send) => send(['FUNCTION', 'LOAD', 'REPLACE', source])));
+    const primaries = await connection.primaries();
+    const outcomes = await Promise.allSettled(
+      // Not REPLACE: the function remembers when it was called last, and it is named after its text.
+      primaries.map((send) => inTime(send(['FUNCTION', 'LOAD', source]), deadlineMs)),
+    );
+    const failed = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    const failures = failed.filter((error) => !(error instanceof Error && alreadyLoaded.test(error.message)));
+    if (failures.length > 0 && failures.length === primaries.length) throw failures[0];
   }
 
   /** Has every partition looked at now, so that nobody pays for the first look later. */
   async function sweep(): Promise<void> {
-    for (let from = 0; from < guards.length; from += sweepsAtOnce) {
-      await Promise.all(guards.slice(from, from + sweepsAtOnce).map((guard) => callBehind(guard, ['0', '', '', ''])));
+    let left = guards;
+    let failure: unknown;
+    for (let round = 0; round < sweepRounds && left.length > 0; round += 1) {
+      const missed: string[] = [];
+      for (let from = 0; from < left.length; from += sweepsAtOnce) {
+        await Promise.all(
+          left.slice(from, from + sweepsAtOnce).map((guard) =>
+            callBehind(guard, ['0', '', '', '']).catch((error: unknown) => {
+              failure = error;
+              missed.push(guard);
+            }),
+          ),
+        );
+      }
+      left = missed;
     }
+    if (left.length > 0) throw failure;
   }
 
-  /** In the background, one at a time, not more often than every second. What fails shows in the calls themselves. */
-  function sweepSoon(): void {
-    if (sweeping || performance.now() - sweptMs < sweepPauseMs) return;
-    sweptMs = performance.now();
-    sweeping = sweep()
-      .catch(() => undefined)
+  /**
+   * In the background, one at a time, not more often than every second, until it went well: the settings of whoever is
+   * primary now, the function, and every partition.
+   */
+  function lookSoon(): void {
+    if (looking || performance.now() - lookedMs < lookPauseMs) return;
+    lookedMs = performance.now();
+    isLookDue = false;
+    looking = start()
+      .catch((error: unknown) => {
+        isLookDue = true;
+        // The calls then start anew, and are told what is wrong.
+        if (error instanceof SluiceError && error.code === 'store-unsafe') started = undefined;
+      })
       .finally(() => {
-        sweeping = undefined;
+        looking = undefined;
       });
   }
 
   /** Calls the function with the keys and arguments of a message, and the guard. */
-  async function callBehind(guard: string, [count = '0', ...rest]: readonly string[]): Promise<unknown> {
-    const keys = rest.slice(0, Number(count));
-    const args = rest.slice(Number(count));
-    const sentMs = performance.now();
-    const fence = `${Date.now()} ${times.skewMs} ${marginMs} ${times.graceMs}`;
+  async function callBehind(guard: string, message: readonly string[]): Promise<unknown> {
+    const keyCount = Number(message[0]);
+    const keys = message.slice(1, keyCount + 1);
+    const args = message.slice(keyCount + 1);
     const { name } = await library;
-    const command = ['FCALL', name, String(keys.length + 1), ...keys, guard, ...args, fence];
-    const reply = await connection.send(guard, command);
-    const tookMs = performance.now() - sentMs;
-    // A server that was paused answers what waited in its sockets, before it learns that another took its place.
-    if (tookMs > times.deadlineMs) {
-      throw new SluiceError(
-        'store-unavailable',
-        `Redis answered after ${Math.ceil(tookMs)} ms, too late to be trusted.`,
-      );
+    for (let tries = 1; ; tries += 1) {
+      const sentMs = performance.now();
+      const { nowMs, steadySinceMs } = clock();
+      const fence = `${nowMs} ${steadySinceMs} ${limits}`;
+      const command = ['FCALL', name, String(keyCount + 1), ...keys, guard, ...args, fence];
+      const reply = await inTime(connection.send(guard, command), deadlineMs);
+      const tookMs = performance.now() - sentMs;
+      // A server that was paused answers what waited in its sockets, before it learns that another took its place.
+      if (tookMs > deadlineMs) throw tooLate(tookMs);
+      if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
+      const kind = String(reply[0]);
+      if (kind === 'skew') throw tooFarApart(Number(reply[1]), tookMs, skewMs);
+      if (kind !== 'again') {
+        if (kind === '1') tripped += 1;
+        return reply;
+      }
+      const pauseMs = Number(reply[1]);
+      if (pauseMs > deadlineMs || tries === mostTries) throw inDoubt(pauseMs);
+      await new Promise<void>((resolve) => setTimeout(resolve, pauseMs));
     }
-    if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
-    if (reply[0] === 'skew') {
-      throw new SluiceError(
-        'store-unavailable',
-        `The clock of Redis is ${Number(reply[1])} ms ahead of this process; ${times.skewMs} ms either way are allowed.`,
-      );
-    }
-    if (Number(reply[0]) === 1) tripped += 1;
-    return reply;
   }
 
   async function call(guard: string, args: readonly string[]): Promise<unknown> {
@@ -123,8 +179,9 @@ export function fenceOf(
       await load();
       reply = await callBehind(guard, args);
     }
-    const [changed, decided] = reply as [unknown, unknown];
-    if (Number(changed) === 1) sweepSoon();
+    const [changed, decided] = reply as readonly unknown[];
+    if (Number(changed) === 1) isLookDue = true;
+    if (isLookDue) lookSoon();
     return decided;
   }
 
@@ -148,6 +205,61 @@ export function fenceOf(
     },
     ready,
     trips: () => tripped,
+  };
+}
+
+/** The promise, unless it takes longer than that. */
+async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooLate(ms)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function tooLate(tookMs: number): SluiceError {
+  return new SluiceError(
+    'store-unavailable',
+    `Redis did not answer within ${Math.floor(tookMs)} ms, and what comes later is not trusted.`,
+  );
+}
+
+function inDoubt(forMs: number): SluiceError {
+  return new SluiceError(
+    'store-unavailable',
+    `Redis was cut off from its cluster or stood still, and may have lost its place; it is not trusted for another ${forMs} ms.`,
+  );
+}
+
+function tooFarApart(aheadMs: number, tookMs: number, skewMs: number): SluiceError {
+  const allowed = `${skewMs} ms either way are allowed`;
+  return new SluiceError(
+    'store-unavailable',
+    aheadMs > skewMs && aheadMs - tookMs <= skewMs
+      ? `Redis got the call ${aheadMs} ms after it was sent, by the clock of this process: the way was slow, or its clock is ahead; ${allowed}.`
+      : `The clock of Redis is ${Math.abs(aheadMs)} ms ${aheadMs < 0 ? 'behind' : 'ahead of'} this process; ${allowed}.`,
+  );
+}
+
+/**
+ * The wall clock, and since when it has not jumped, as far as the monotonic clock can tell. A jump of both clocks at once, as
+ * on one machine, would otherwise go unnoticed: they still agree with each other, and not with what was written before.
+ */
+function steadyClock(skewMs: number): () => { readonly nowMs: number; readonly steadySinceMs: number } {
+  let offsetMs = Date.now() - performance.now();
+  let steadySinceMs = 0;
+  return () => {
+    const nowMs = Date.now();
+    const nowOffsetMs = nowMs - performance.now();
+    if (Math.abs(nowOffsetMs - offsetMs) > skewMs) {
+      offsetMs = nowOffsetMs;
+      steadySinceMs = nowMs;
+    }
+    return { nowMs, steadySinceMs };
   };
 }
 
