@@ -7,7 +7,7 @@ import { root } from './set-up.mjs';
 const source = join(root, 'packages/sluice/src');
 export const moduleFile = join(source, 'stores/redis/lua.generated.ts');
 
-/** Without comments, indentation and empty lines: what a server is sent need not be read. */
+/** Without comments, indentation and empty lines: what a server is sent need not be read. @param {string} text */
 function stripped(text) {
   return text
     .split('\n')
@@ -16,6 +16,7 @@ function stripped(text) {
     .join('\n');
 }
 
+/** @param {string} folder */
 function luaFiles(folder) {
   return readdirSync(join(source, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
@@ -26,8 +27,9 @@ function luaFiles(folder) {
 /** What the module should say. */
 export function moduleText() {
   const algorithms = luaFiles('algorithms');
-  const fieldsOf = (text) => text.match(/fields = \{([^}]*)\}/)?.[1]?.match(/\w+/g);
+  const fieldsOf = (/** @type {string} */ text) => text.match(/fields = \{([^}]*)\}/)?.[1]?.match(/\w+/g);
   const shared = new Map();
+  /** @type {Record<string, object>} */
   const twins = {};
   for (const { name, text } of algorithms) {
     if (!text.includes("algorithms['")) shared.set(name, { fields: fieldsOf(text), source: stripped(text) });

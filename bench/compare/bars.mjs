@@ -56,6 +56,26 @@ export const sharedBars = {
   wrongGrants: 0,
 };
 
+export const redisBars = {
+  /** Requests per second, times rate-limiter-flexible on the same client, by how many are in flight. */
+  oneRuleSpeed: { 64: 1, 256: 1.3 },
+  /** The wait that one of a hundred exceeds, times that of rate-limiter-flexible, with 64 in flight. */
+  oneRuleP99: 1,
+  /** Times redis-benchmark with the same calls. */
+  ofFloor: 0.9,
+  /** One call for four rules, times four calls of rate-limiter-flexible. */
+  fourRulesSpeed: 3,
+  /** A refused key, times the store alone. */
+  denyCacheSpeed: 20,
+  /** Hot keys, times the store alone. */
+  leasedSpeed: 20,
+  /** Keys that got more than their policy promises. */
+  violations: 0,
+  gcraBytesPerKey: 170,
+  /** Of what a sorted set with an entry per call takes. */
+  slotsOfSortedSet: 1 / 5,
+};
+
 /**
  * @typedef {{ name: string, reached: number, atLeast: number } | { name: string, reached: number, atMost: number }} Bar
  *

@@ -43,7 +43,7 @@ export function startChild(script, args, flags = []) {
     return answer;
   }
 
-  /** @param {string} word */
+  /** @param {string | object} word */
   function ask(word) {
     // With a callback, a child that is gone is no exception here: `next` tells.
     child.send(word, () => {});

@@ -5,14 +5,17 @@ import { rules } from '../limit/rules.ts';
 import { TestClock } from '../testing/test-clock.ts';
 import { memoryStore } from './memory/memory-store.ts';
 import { sharedMemoryStore } from './shared-memory/shared-memory-store.ts';
+import type { Store } from './store.ts';
 
 const policy = fixedWindow({ limit: 3, window: '1h' });
 
-describe.each([
+const makers: readonly [string, () => Store<'sync'> | undefined][] = [
   ['a store of its own', () => undefined],
   ['a memory store', () => memoryStore({ clock: new TestClock(0) })],
   ['a shared memory store', () => sharedMemoryStore({ maxKeys: 100 })],
-] as const)('with %s', (_, make) => {
+];
+
+describe.each(makers)('with %s', (_, make) => {
   const options = () => {
     const store = make();
     return store ? { store } : {};

@@ -35,6 +35,12 @@ export function chargeAnew(from: Table, row: Float64Array, to: Table, { nowMs, l
   let moved: Float64Array = new Float64Array(algorithm.cells(numbers));
   algorithm.fresh(moved, 0, { ...numbers, initial: 0 } as typeof numbers, beginMs, to.sinceMs);
   if (isUnknown) moved = chargeRow(to, moved, everything, beginMs);
-  for (let i = 0; i < history.length; i += 2) moved = chargeRow(to, moved, history[i + 1]!, movedMs(history[i]!));
+  for (let i = 0; i < history.length; i += 2)
+    moved = chargeRow(to, moved, known(history[i + 1]!), movedMs(history[i]!));
   return moved;
+
+  // What was not known counts as everything until it leaves the window; where there is no window, it would never be paid.
+  function known(cost: number): number {
+    return cost >= everything && numbers.coveredMs === undefined ? numbers.limit : cost;
+  }
 }

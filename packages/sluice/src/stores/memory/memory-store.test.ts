@@ -871,3 +871,28 @@ describe.each(['exact', 'fingerprint'] as const)('limits that were there before 
     expect(limit.check('a').remaining).toBe(4);
   });
 });
+
+it('takes a receipt of another policy as void while the key is still under that one', () => {
+  const clock = new TestClock(0);
+  const store = memoryStore({ clock });
+  const slow = gcra({ limit: 1, window: '1h', burst: 10 });
+  const fast = gcra({ limit: 1, window: '1s', burst: 10 });
+  const check = { name: 'test', key: 'key', policy: slow, cost: 5 };
+  const [reserved] = store.apply([{ ...check, operation: 'reserve' }]);
+  store.apply([check]);
+  clock.advance(6000);
+  const settle = { ...check, policy: fast, operation: 'settle', actual: 0, receipt: reserved?.receipt } as const;
+  // 10 were taken, and 6 have drained at the new rate since: nothing comes on top of that.
+  expect(store.apply([settle])[0]?.remaining).toBe(6);
+});
+
+it('makes no debt that is never paid of what was not known', () => {
+  const clock = new TestClock(0);
+  const store = memoryStore({ clock });
+  const bucket = gcra({ limit: 10, window: '1s' });
+  const check = { name: 'test', key: 'key', policy: bucket, cost: 1 };
+  store.apply([check]);
+  store.apply([{ ...check, policy: slidingSlots({ limit: 10, window: '1m' }) }]);
+  const [back] = store.apply([check]);
+  expect(back?.retryAfterMs).toBeLessThanOrEqual(61_000);
+});

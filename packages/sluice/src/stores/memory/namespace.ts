@@ -339,7 +339,10 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
   function giveBack(question: Question, found: Float64Array | undefined, cost: number, moment: Moment): Decision {
     const { check, table } = question;
     const { nowMs } = moment;
-    const [receipt, refundedSince] = receipts.redeem(nameOf(check.key), check.receipt) ?? [];
+    // A receipt of another policy, of which the key is still: its numbers mean something else, or have another unit.
+    const isOwn = tables.size === 1 || table.rows.find(check.key) >= 0;
+    const redeemed = isOwn ? receipts.redeem(nameOf(check.key), check.receipt) : undefined;
+    const [receipt, refundedSince] = redeemed ?? [];
     if (found && (receipt || check.operation === 'reward')) {
       table.algorithm.refund?.(found, 0, table.numbers, cost, nowMs, receipt, refundedSince);
       receipts.refunded(nameOf(check.key), cost);

@@ -159,7 +159,12 @@ local function go_the_long_way(keys, args, server_ms)
     local cells = algorithm.fresh(had, begin_ms, check.idle and now_ms - check.idle or now_ms)
     -- More than any limit: until it has left the window, nothing passes.
     if is_unknown then algorithm.charge(cells, numbers, 2 ^ 50, begin_ms) end
-    for i = 1, #history, 2 do algorithm.charge(cells, numbers, history[i + 1], moved_ms(history[i])) end
+    for i = 1, #history, 2 do
+      local cost = history[i + 1]
+      -- What was not known counts as everything until it leaves the window; where there is no window, it would never be paid.
+      if cost >= 2 ^ 50 and not numbers.covered_ms then cost = numbers.limit end
+      algorithm.charge(cells, numbers, cost, moved_ms(history[i]))
+    end
     return cells
   end
 
