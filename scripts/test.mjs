@@ -1,4 +1,4 @@
-// `npm test` runs everything; `npm run check` (--quick) leaves out coverage, sizes and the packed tarball.
+// `npm test` runs everything; `npm run check` (--quick) leaves out coverage, sizes, the packed tarball and what starts servers.
 // The steps run one after another, cheapest first, and the first failure ends the run.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,14 @@ rmSync(resultFile, { force: true });
 
 const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`];
 
+// Tests of the package as it is published, and tests with real servers.
+const slow = [
+  'checks/packed-tarball.test.ts',
+  'packages/test-servers/**',
+  '**/stores/redis/**',
+  '**/layers/**/*redis.test.ts',
+];
+
 /** @type {[name: string, step: () => boolean][]} */
 const steps = [
   ['dependencies', installDependencies],
@@ -19,7 +27,7 @@ const steps = [
   ['servers', () => run('node', ['packages/test-servers/dist/set-up.js'])],
   ['types of tests and scripts', () => run('tsc', ['-p', 'tsconfig.tests.json'])],
   isQuick
-    ? ['tests', () => run('vitest', [...vitest, '--exclude=checks/packed-tarball.test.ts'])]
+    ? ['tests', () => run('vitest', [...vitest, ...slow.map((files) => `--exclude=${files}`)])]
     : ['tests with coverage', () => run('vitest', [...vitest, '--coverage'])],
 ];
 if (!isQuick) steps.push(['size', () => run('node', ['scripts/size.mjs', '--no-build'])]);

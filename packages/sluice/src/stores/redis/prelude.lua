@@ -1,4 +1,6 @@
 -- What every twin may use. The twins fill `algorithms`, each under its own name.
+-- As locals they are found faster.
+local math, string, struct, cmsgpack, redis = math, string, struct, cmsgpack, redis
 local algorithms = {}
 local infinity = math.huge
 -- Less than this over the limit is the limit: sums of fractions are not exact.
@@ -30,7 +32,7 @@ end
 -- words, the first is a text: the wait, the delay in ms, the words.
 local function reply_with(replies, wait_ms, available, reset_ms, delay_ms, words)
   local count = #replies
-  local wait = wait_ms == infinity and -1 or reply_number(wait_ms)
+  local wait = wait_ms == 0 and 0 or wait_ms == infinity and -1 or reply_number(wait_ms)
   -- Formatted: `..` keeps 14 digits of a number.
   if delay_ms ~= 0 or words then wait = string.format('%.17g %.17g %s', tonumber(wait), delay_ms, words or '') end
   replies[count + 1] = wait

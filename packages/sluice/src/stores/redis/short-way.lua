@@ -3,6 +3,8 @@
 -- with one key per policy, of cost 1.
 --
 -- Returns nil, and has written nothing, when there is more to it: a block, receipts, another policy, a quarantine.
+local MOST_VALUES = 1000
+
 local function short_way(keys, args, server_ms)
   local own_ms = tonumber(args[1])
   local now_ms = own_ms or server_ms
@@ -14,11 +16,15 @@ local function short_way(keys, args, server_ms)
     policies[#policies + 1] = policy
   end
 
+  -- All values at once, where that is not too many for the stack. One that is none may be there all the same, of another type.
+  local values = #keys <= MOST_VALUES and redis.call('MGET', unpack(keys)) or {}
+
   -- A key's cells, read or fresh; nil when there is more to it.
-  local function cells_at(key, policy)
+  local function cells_at(place, policy)
+    local key = keys[place]
     local cells = cells_of[key]
     if cells then return policy_of_key[key] == policy and cells or nil end
-    local value = redis.call('GET', key)
+    local value = values[place] or redis.call('GET', key)
     local head = policy.head
     if not value then
       cells = policy.algorithm.fresh(policy.numbers, now_ms, now_ms)
@@ -60,10 +66,10 @@ local function short_way(keys, args, server_ms)
 
   if args[3] == 'each' and #policies == 1 then
     local policy = policies[1]
-    for _, key in ipairs(keys) do
-      local cells = cells_at(key, policy)
+    for place = 1, #keys do
+      local cells = cells_at(place, policy)
       if not cells then return nil end
-      step(key, policy, cells, 1)
+      step(keys[place], policy, cells, 1)
     end
   else
     local batch_keys, batch_policies, batch_cells, costs, waits_ms = {}, {}, {}, {}, {}
@@ -81,26 +87,27 @@ local function short_way(keys, args, server_ms)
     end
 
     -- False when there is more to its key.
-    local function ask(key, policy, cost)
-      local cells = cells_at(key, policy)
+    local function ask(place, policy, cost)
+      local cells = cells_at(place, policy)
       if not cells then return false end
       local wait_ms = policy.algorithm.wait(cells, policy.numbers, cost, now_ms, infinity)
       if wait_ms > 0 then may_go = false end
       size = size + 1
-      batch_keys[size], batch_policies[size], batch_cells[size], costs[size], waits_ms[size] = key, policy, cells, cost, wait_ms
+      batch_keys[size], batch_policies[size], batch_cells[size] = keys[place], policy, cells
+      costs[size], waits_ms[size] = cost, wait_ms
       return true
     end
 
     if args[3] == 'each' then
       local per_batch = #policies
-      for place, key in ipairs(keys) do
-        if not ask(key, policies[(place - 1) % per_batch + 1], 1) then return nil end
+      for place = 1, #keys do
+        if not ask(place, policies[(place - 1) % per_batch + 1], 1) then return nil end
         if size == per_batch then answer() end
       end
     else
       for begins, place, policy_place, cost in string.gmatch(args[3], '(%+?)(%d+) (%d+) (%S+)') do
         if begins ~= '' then answer() end
-        if not ask(keys[tonumber(place)], policies[tonumber(policy_place)], tonumber(cost)) then return nil end
+        if not ask(tonumber(place), policies[tonumber(policy_place)], tonumber(cost)) then return nil end
       end
       answer()
     end
