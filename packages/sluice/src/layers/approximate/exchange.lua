@@ -6,9 +6,10 @@
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local cursor = ARGV[1]
--- The oldest go first: while the cursor's own message is there, so is everything behind it.
-local has_gap = cursor ~= '' and #redis.call('XRANGE', KEYS[1], cursor, cursor) == 0
 redis.call('XADD', KEYS[1], 'MINID', '~', string.format('%.0f', now_ms - tonumber(ARGV[3])), '*', 'message', ARGV[2])
 redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], 2 * tonumber(ARGV[3]))
+-- Asked after the line was cut, which may have taken what was not read. The oldest go first: while the cursor's own message is
+-- there, so is everything behind it.
+local has_gap = cursor ~= '' and #redis.call('XRANGE', KEYS[1], cursor, cursor) == 0
 return { now_ms, has_gap and 1 or 0, redis.call('XRANGE', KEYS[1], cursor == '' and '-' or '(' .. cursor, '+') }

@@ -155,7 +155,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     return plans.map((plan) => answer(plan, false, now));
   }
 
-  /** `remaining` is what is held here and what the store had when it was last asked, at most one lease ago or the refusal's time. */
+  /** `remaining` is what is held here and what the store had when it was last asked, at most one lease ago. */
   function answer(
     { check, slice, degraded }: Plan,
     isRefused: boolean,
@@ -273,8 +273,9 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
       slice.latest = reply;
       slice.asked = sent;
       plan.degraded = reply.degraded;
-      // A store that did not answer may answer the next one.
-      slice.refusal = reply.allowed || reply.degraded ? undefined : { sent, missing, decision: reply };
+      // What others have on loan comes back within a lease, whatever the store said; and one that did not answer may answer next.
+      const lastsMs = Math.min(reply.retryAfterMs, leaseMs);
+      slice.refusal = reply.allowed || reply.degraded ? undefined : { sent, missing, decision: reply, lastsMs };
       // What a call itself needs is used at once, as it would be with no lease.
       if (isGranted) slices.lend(slice, missing, reply, sent, leaseMs - marginMs);
     }

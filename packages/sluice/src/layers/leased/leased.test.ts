@@ -18,6 +18,9 @@ import { type LeasedOptions, settingsOf } from './settings.ts';
 
 const policy = slidingLog({ limit: 100, window: 1000 });
 
+/** What the store counts under, for a lease of 200. */
+const lent = slidingLog({ limit: 100, window: 1200 });
+
 /** A leased store over memory, on one clock, with the trips in the open. Trips take no time unless they are held up. */
 function begin(options: Partial<LeasedOptions> = {}) {
   const clock = new TestClock(1_000_000);
@@ -53,7 +56,7 @@ function begin(options: Partial<LeasedOptions> = {}) {
       return decision!;
     },
     /** What the store itself has left. */
-    left: (of: Policy = slidingLog({ limit: 100, window: 1200 }), key = 'key') =>
+    left: (of: Policy = lent, key = 'key') =>
       memory.apply([{ name: 'rule', key, policy: of, cost: 0, operation: 'peek' }])[0]!.remaining,
     slow(ms: number) {
       delayMs = ms;
@@ -205,15 +208,31 @@ describe('a refused borrow', () => {
   it('is remembered until it could pass, and not a millisecond longer', async () => {
     const { ask, clock, trips } = begin();
     await ask(100);
-    expect(await ask()).toMatchObject({ allowed: false, retryAfterMs: 1200, reason: 'limit', remaining: 0 });
+    clock.advance(1100);
+    expect(await ask()).toMatchObject({ allowed: false, retryAfterMs: 100, reason: 'limit', remaining: 0 });
     expect(trips).toHaveLength(2);
-    clock.advance(1199);
+    clock.advance(99);
     expect(await ask()).toMatchObject({ allowed: false, retryAfterMs: 1, reason: 'limit', remembered: true });
     expect(await ask(2)).toMatchObject({ allowed: false });
     expect(trips).toHaveLength(2);
     clock.advance(1);
     expect((await ask()).allowed).toBe(true);
     expect(trips).toHaveLength(3);
+  });
+
+  it('is remembered for a lease at most: what another has on loan comes back by then', async () => {
+    const { ask, clock, memory, trips } = begin();
+    const [loan] = memory.apply([{ name: 'rule', key: 'key', policy: lent, cost: 100, operation: 'reserve' }]);
+    expect(await ask()).toMatchObject({ allowed: false, retryAfterMs: 1200 });
+    clock.advance(100);
+    memory.apply([
+      { name: 'rule', key: 'key', policy: lent, cost: 100, operation: 'settle', actual: 1, receipt: loan!.receipt! },
+    ]);
+    clock.advance(99);
+    expect(await ask()).toMatchObject({ allowed: false, retryAfterMs: 1001, remembered: true });
+    clock.advance(1);
+    expect((await ask()).allowed).toBe(true);
+    expect(trips).toHaveLength(2);
   });
 
   it('says nothing about smaller calls', async () => {

@@ -21,11 +21,13 @@ export interface Loan {
   left: number;
 }
 
-/** The store had not as much as this, and will not have it before so long after it was asked. */
+/** The store had not as much as this when it was asked. */
 interface Refusal {
   readonly sent: Stamp;
   readonly missing: number;
   readonly decision: Decision;
+  /** How long after that it need not be asked again. */
+  readonly lastsMs: number;
 }
 
 // Sums of fractional costs round; less than this is nothing.
@@ -103,7 +105,7 @@ export class Slice {
   isRefused(missing: number, now: Stamp): boolean {
     const { refusal } = this;
     if (!refusal || missing < refusal.missing - dust) return false;
-    return LeaseClock.passedMs(refusal.sent, now) < refusal.decision.retryAfterMs;
+    return LeaseClock.passedMs(refusal.sent, now) < refusal.lastsMs;
   }
 
   /** Takes out the loans that are over, or all of them. From here on nobody can spend them. */

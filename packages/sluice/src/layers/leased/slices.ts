@@ -9,6 +9,9 @@ import type { Lending } from './lending.ts';
 import type { LeasedSettings } from './settings.ts';
 import { type Loan, Slice } from './slice.ts';
 
+// How long a store that does not answer keeps whoever closes waiting. What it lent is spent then.
+const patienceMs = 1000;
+
 export class Slices {
   /** Units that went back. */
   returned = 0;
@@ -144,13 +147,20 @@ export class Slices {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('closed'));
+    const isDone = new AbortController();
+    const patience = this.#settings.clock.sleep(patienceMs, isDone.signal).catch(() => undefined);
+    await Promise.race([this.#giveAllBack(), patience]);
+    isDone.abort(new Error('closed'));
+    this.#byName.clear();
+    this.#inOrder.clear();
+  }
+
+  async #giveAllBack(): Promise<void> {
     while (this.#trips.size > 0 || this.#holding.size > 0) {
       await Promise.all(this.#trips);
       for (const slice of this.#holding) void this.giveBack(slice);
       this.#holding.clear();
     }
-    this.#byName.clear();
-    this.#inOrder.clear();
   }
 }
 
