@@ -12,7 +12,7 @@
  * and the waits are measured from the caller's own time.
  */
 
-import type { Answer } from '../vocabulary/answer.ts';
+import type { Answer, Mode } from '../vocabulary/answer.ts';
 import type { Decision, Receipt } from '../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
 import { ALGORITHM, type Policy } from '../vocabulary/policy.ts';
@@ -60,7 +60,7 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   /** What the algorithm cannot do, of the operations that are optional, in the words of the API. */
   readonly without?: readonly string[];
   /** Operations that only limiters of this algorithm have, made from the common ones. */
-  methods?(call: Call): object;
+  methods?(call: Call, mode: Mode): Record<string, (...args: never[]) => unknown>;
   /** How long a key is kept after it is as good as new; for policies under which a key never seen is worse off. */
   readonly lingerMs?: (numbers: N) => number;
 

@@ -65,7 +65,7 @@ describe('layered', () => {
     expect(limiter(policy, { store: sync }).check('key').allowed).toBe(true);
     const later = layered(remoteStore(new TestClock()), ...layers());
     expectTypeOf(later).toEqualTypeOf<Store<'async'>>();
-    expect((await limiter(policy, { store: later }).check('key')).allowed).toBe(true);
+    expect((await limiter(policy, { store: later, name: 'api' }).check('key')).allowed).toBe(true);
     const unknown: Layer = (store) => store;
     expectTypeOf(layered(memoryStore(), unknown)).toEqualTypeOf<Store<Mode>>();
     const slow = (store: Store): Store<'async'> => ({

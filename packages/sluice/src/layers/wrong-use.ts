@@ -1,7 +1,7 @@
 /** Errors that say something about the call or the settings, and nothing about whether the store works. */
 import type { ErrorCode } from '../vocabulary/errors.ts';
 
-const failures: readonly unknown[] = ['store-unavailable', 'circuit-open'] satisfies ErrorCode[];
+const failures: readonly unknown[] = ['store-unavailable', 'store-unsafe', 'circuit-open'] satisfies ErrorCode[];
 
 /** By name and code, so that errors of another copy of this package count too. */
 export function isWrongUse(error: unknown): boolean {

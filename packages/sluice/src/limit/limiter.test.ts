@@ -15,6 +15,7 @@ import type { Decision } from '../vocabulary/decision.ts';
 import type { Policy } from '../vocabulary/policy.ts';
 import { limiter } from './limiter.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import { rules } from './rules.ts';
 
 const three = fixedWindow({ limit: 3, window: '1m', align: 'first' });
 
@@ -245,7 +246,7 @@ describe('limiter', () => {
 
   it('works over a store that answers later, and the types say so', async () => {
     const clock = new TestClock();
-    const limit = limiter(three, { store: remoteStore(clock), clock });
+    const limit = limiter(three, { store: remoteStore(clock), clock, name: 'api' });
     expectTypeOf<ReturnType<typeof limit.check>>().toEqualTypeOf<Promise<Decision>>();
     expectTypeOf(limiter(three).check('key')).toEqualTypeOf<Decision>();
     expect(await limit.check('key')).toMatchObject({ allowed: true, remaining: 2 });
@@ -254,15 +255,36 @@ describe('limiter', () => {
     expect(reservation.allowed).toBe(true);
     clock.advance(1000);
     expect((await limit.peek('other', 0)).remaining).toBe(3);
-    const places = limiter(concurrency({ limit: 1 }), { store: remoteStore(clock), clock });
+    const places = limiter(concurrency({ limit: 1 }), { store: remoteStore(clock), clock, name: 'api' });
     const lease = await places.acquire('key');
     expect((await places.acquire('key')).allowed).toBe(false);
     expect(await lease.renew()).toBe(true);
     expect(await lease.release()).toBe(true);
     expect(await lease.release()).toBe(false);
-    const pace = limiter(smooth({ limit: 1, window: '1s' }), { store: remoteStore(clock), clock });
+    const pace = limiter(smooth({ limit: 1, window: '1s' }), { store: remoteStore(clock), clock, name: 'api' });
     expect(await pace.acquire('key')).toBe(0);
     expect(await pace.acquire('key')).toBe(1000);
+  });
+
+  it('answers later always over such a store, also when nothing is to be asked, and rejects what is wrong', async () => {
+    const clock = new TestClock();
+    const limit = limiter(three, { store: remoteStore(clock), clock, name: 'api' });
+    const reservation = await limit.reserve('key', 2);
+    for (const answer of [reservation.commit(2), reservation.cancel()]) expect(answer).toBeInstanceOf(Promise);
+    await expect(limit.check(5 as unknown as string)).rejects.toThrow('key must be a string');
+    await expect(limit.take('key', -1)).rejects.toThrow('cost must be');
+    await expect(limit.block('key', 'x' as '1s')).rejects.toThrow('must be');
+    const places = limiter(concurrency({ limit: 1 }), { store: remoteStore(clock), clock, name: 'places' });
+    const lease = await places.acquire('key');
+    await lease.release();
+    expect(lease.release()).toBeInstanceOf(Promise);
+    const guard = rules([{ name: 'all', policy: three }], { store: remoteStore(clock), clock });
+    await expect(guard.check(undefined as never)).rejects.toThrow('subject must be');
+  });
+
+  it('needs a name over a store that others share', () => {
+    const store = remoteStore(new TestClock());
+    expect(() => limiter(three, { store })).toThrow('name must be given beside a store that others share');
   });
 });
 

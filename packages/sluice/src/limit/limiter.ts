@@ -10,7 +10,7 @@ import type { SmoothMethods, SmoothPolicy } from '../algorithms/smooth/smooth.ts
 import { textOf } from '../stores/memory/key-text.ts';
 import { privateStore } from '../stores/memory/private-store.ts';
 import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
-import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
@@ -22,11 +22,11 @@ import { type WaitOptions, waiting } from './waiting.ts';
 export interface LimiterOptions<M extends Mode = Mode> {
   /** Where the numbers live. Default: a memory store of its own. */
   readonly store?: Store<M>;
-  /** Default: the store's. */
+  /** Default: the store's. With one of its own the limiter tells a remote store the time: for tests, since keys do not expire then. */
   readonly clock?: Clock;
   /** The most keys of the limiter's own memory store. Default 1,000,000. */
   readonly maxKeys?: number;
-  /** Limiters of one name in one store share their keys. Default: a name of its own. */
+  /** Limiters of one name in one store share their keys. Default: a name of its own; a store that answers later needs one. */
   readonly name?: string;
   /** The most callers that `wait()` holds at once. Default 10,000. */
   readonly maxWaiters?: number;
@@ -87,6 +87,14 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   // Two limiters in one store must not share keys by accident; alone in its own store a limiter needs no such name.
   const name = options.name ?? (shared ? `limiter-${Math.random().toString(36).slice(2)}` : 'limiter');
   if (typeof name !== 'string') throw invalid('name', 'a string', name);
+  if (shared?.mode === 'async' && options.name === undefined) {
+    throw invalid(
+      'name',
+      'given beside a store that others share',
+      options.name,
+      'It is what they share the limit by.',
+    );
+  }
   const store: Store = shared ?? privateStore(name, clock, maxKeys);
   const ownClock = clock ?? store.clock;
 
@@ -131,6 +139,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   const { reserve, refundEnded, unsettled } = reservations(
     apply,
     (call) => timeOf(call) ?? ownClock.now(),
+    store.mode,
     // A remote store decides by its server's clock, of which the end of a reservation by this one says nothing.
     store.mode === 'sync' || clock !== undefined,
   );
@@ -187,18 +196,21 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     get policy() {
       return current;
     },
-    check,
-    allow,
-    checkBytes,
-    allowBytes,
-    peek: (key: string, call?: CallOptions) => run('peek', key, call),
-    reset: (key: string, call?: TimeOptions) => run('reset', key, call),
-    penalize: (key: string, call?: CallOptions) => run('penalize', key, call),
-    reward: (key: string, call?: CallOptions) => run('reward', key, call),
-    block: (key: string, duration: Duration, call?: TimeOptions) =>
-      run('block', key, call, { durationMs: parseDuration(duration) }),
-    take: (key: string, max: number, call?: TimeOptions) => run('take', key, { ...call, cost: checkCost(max) }),
-    reserve,
+    ...answering(store.mode, {
+      check,
+      allow,
+      checkBytes,
+      allowBytes,
+      peek: (key: string, call?: CallOptions) => run('peek', key, call),
+      reset: (key: string, call?: TimeOptions) => run('reset', key, call),
+      penalize: (key: string, call?: CallOptions) => run('penalize', key, call),
+      reward: (key: string, call?: CallOptions) => run('reward', key, call),
+      block: (key: string, duration: Duration, call?: TimeOptions) =>
+        run('block', key, call, { durationMs: parseDuration(duration) }),
+      take: (key: string, max: number, call?: TimeOptions) => run('take', key, { ...call, cost: checkCost(max) }),
+      reserve,
+      ...algorithm.methods?.(run, store.mode),
+    }),
     async wait(key: string, call?: WaitOptions) {
       mustSupport(algorithm, 'wait');
       return line.wait(key, call);
@@ -212,7 +224,6 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       direct = bind();
       line.nudge();
     },
-    ...algorithm.methods?.(run),
   } as unknown as LimiterOf<P, M>;
 }
 

@@ -8,7 +8,7 @@
  * What was really used is always charged: a commit after the end still takes what the reservation no longer covers.
  */
 import type { CallOptions, TimeOptions } from '../algorithms/algorithm.ts';
-import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
@@ -43,7 +43,12 @@ const maxPending = 100_000;
  * @param isOwnTime whether the store decides by the time it is told: then a refund happens at the reservation's end, else when it
  *   is found that it has ended
  */
-export function reservations(call: AnyCall, now: (options: CallOptions | undefined) => number, isOwnTime: boolean) {
+export function reservations(
+  call: AnyCall,
+  now: (options: CallOptions | undefined) => number,
+  mode: Mode,
+  isOwnTime: boolean,
+) {
   // Those to be refunded at their end, by how long they were given: within each, the first in is the first out.
   const refunds = new Map<number, Set<Pending>>();
   const unsettled = { refunds: 0 };
@@ -113,7 +118,8 @@ export function reservations(call: AnyCall, now: (options: CallOptions | undefin
         refunds.set(expiresMs, (refunds.get(expiresMs) ?? new Set()).add(pending));
         unsettled.refunds += 1;
       }
-      return { allowed, decision, commit, cancel: (time?: TimeOptions) => commit(0, time) } as Reservation<Mode>;
+      const endings = answering(mode, { commit, cancel: (time?: TimeOptions) => commit(0, time) });
+      return { allowed, decision, ...endings } as Reservation<Mode>;
     }
 
     return andThen(refundEnded(taken), () => andThen(call('reserve', key, { ...taken, cost }), open));

@@ -7,7 +7,7 @@
 import { algorithmOf, type TimeOptions } from '../algorithms/algorithm.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
-import { type Answer, andThen, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
@@ -134,12 +134,13 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const isAllowed = listed(options.allow);
   const isDenied = listed(options.deny);
 
-  // A store that is there at once is told of every policy now: what it never forgot it need not fear to have forgotten.
-  if (store.mode === 'sync') {
-    for (const { rule, fixedPolicies } of read) {
-      for (const policy of fixedPolicies) {
-        void store.apply([{ name: rule.name, key: '', policy, cost: 0, operation: 'peek', sinceMs }], sinceMs);
-      }
+  // The store is told of every policy now: what it never forgot it need not fear to have forgotten.
+  for (const { rule, fixedPolicies } of read) {
+    for (const policy of fixedPolicies) {
+      const peek = { name: rule.name, key: '', policy, cost: 0, operation: 'peek', sinceMs } as const;
+      const told: Answer<unknown> = store.apply([peek], store.mode === 'sync' ? sinceMs : undefined);
+      // A store that cannot answer yet says so to those who ask for something.
+      if (told instanceof Promise) told.catch(() => undefined);
     }
   }
 
@@ -190,30 +191,32 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const leases = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
 
   return {
-    check: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'check'),
-    peek: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'peek'),
-    release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
-      const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
-      const taken = checks.flatMap((check, i): Check[] => {
-        const receipt = result.decisions[i]?.receipt;
-        return receipt ? [{ ...check, operation: 'release', receipt, shadow: false }] : [];
-      });
-      leases.delete(result);
-      // What was taken on the caller's own time is given back at that time, unless told another.
-      return taken.length === 0 ? undefined : andThen(store.apply(taken, timeOf(call.atMs ?? atMs)), () => undefined);
-    },
-    reset(rule: string, key: string): Answer<Decision> {
-      const found = ruleOf(rule);
-      const [policy] = found.fixedPolicies;
-      if (policy === undefined) {
-        throw new SluiceError(
-          'unsupported-operation',
-          `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
-        );
-      }
-      const check: Check = { name: rule, key: stateKey(found, key), policy, cost: 0, operation: 'reset' };
-      return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
-    },
+    ...answering(store.mode, {
+      check: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'check'),
+      peek: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'peek'),
+      release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
+        const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
+        const taken = checks.flatMap((check, i): Check[] => {
+          const receipt = result.decisions[i]?.receipt;
+          return receipt ? [{ ...check, operation: 'release', receipt, shadow: false }] : [];
+        });
+        leases.delete(result);
+        // What was taken on the caller's own time is given back at that time, unless told another.
+        return taken.length === 0 ? undefined : andThen(store.apply(taken, timeOf(call.atMs ?? atMs)), () => undefined);
+      },
+      reset(rule: string, key: string): Answer<Decision> {
+        const found = ruleOf(rule);
+        const [policy] = found.fixedPolicies;
+        if (policy === undefined) {
+          throw new SluiceError(
+            'unsupported-operation',
+            `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
+          );
+        }
+        const check: Check = { name: rule, key: stateKey(found, key), policy, cost: 0, operation: 'reset' };
+        return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
+      },
+    }),
     override(rule: string, key: string, override: Override): void {
       const found = ruleOf(rule);
       found.overrides.set(stateKey(found, key), override, found.fixedPolicies);

@@ -252,6 +252,7 @@ describe('waiting', () => {
     const strict = slidingLog({ limit: 1, window: '1s' });
     const limit = limiter(strict, {
       clock,
+      name: 'api',
       store: {
         mode: 'async',
         clock,

@@ -30,8 +30,7 @@ export function answerOnce(
     if (requestId === undefined) return apply(checks, atMs);
     mustBeId(requestId);
     const nowMs = atMs ?? now();
-    // An id is one caller's: the same one about another key is another request.
-    const id = `${checks[0]?.key} ${requestId}`;
+    const id = requestText(requestId, checks);
     forget(nowMs);
     const known = answers.get(id);
     if (known) return known.decisions;
@@ -39,6 +38,19 @@ export function answerOnce(
     answers.set(id, { untilMs: nowMs + replayMs, decisions });
     return decisions;
   };
+}
+
+/** What tells a request from all others: the same id with anything else in it is another request. */
+export function requestText(requestId: string, checks: readonly Check[]): string {
+  return JSON.stringify([
+    requestId,
+    ...checks.map(
+      ({ name, key, policy, cost, operation = 'check', actual, durationMs, receipt, maxDelayMs, shadow }) => [
+        [name, key, policy, cost, operation],
+        [actual, durationMs, receipt, maxDelayMs, shadow],
+      ],
+    ),
+  ]);
 }
 
 export function mustBeId(requestId: string): void {

@@ -13,3 +13,22 @@ export function andThen<T, U>(answer: Answer<T>, next: (value: T) => Answer<U>):
 function isPromise<T>(answer: Answer<T>): answer is Promise<T> {
   return typeof (answer as { then?: unknown } | undefined)?.then === 'function';
 }
+
+/**
+ * Functions of a store that answers later answer later always: also where there is nothing to wait for, and where what they
+ * were given is wrong.
+ */
+export function answering<F extends Record<string, (...args: never[]) => unknown>>(mode: Mode, functions: F): F {
+  if (mode === 'sync') return functions;
+  const later = Object.entries(functions).map(([name, run]) => [
+    name,
+    (...args: never[]) => {
+      try {
+        return Promise.resolve(run(...args));
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+  ]);
+  return Object.fromEntries(later) as F;
+}

@@ -138,10 +138,10 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   name: 'concurrency',
   strict: true,
   without: ['penalize', 'reward', 'reserve', 'take', 'wait'],
-  methods: (call) => ({
+  methods: (call, mode) => ({
     acquire: (key: string, options?: CallOptions) =>
       andThen(call('acquire', key, options), (decision) =>
-        leaseOf(key, decision, typeof options === 'object' ? { atMs: options.atMs } : {}, call),
+        leaseOf(key, decision, typeof options === 'object' ? { atMs: options.atMs } : {}, call, mode),
       ),
   }),
   // A key forgotten and seen again within one millisecond would number its leases as before.

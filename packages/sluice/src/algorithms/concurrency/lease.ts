@@ -1,5 +1,5 @@
 /** A place among those in flight: taken with `acquire`, given back with `release`, lost when its time runs out. */
-import { type Answer, andThen, type Mode, type Reply } from '../../vocabulary/answer.ts';
+import { type Answer, andThen, answering, type Mode, type Reply } from '../../vocabulary/answer.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Call, TimeOptions } from '../algorithm.ts';
 
@@ -14,7 +14,7 @@ export interface Lease<M extends Mode = 'sync'> {
 }
 
 /** Without a time of their own, `release` and `renew` of a lease taken on the caller's own time happen at that time. */
-export function leaseOf(key: string, decision: Decision, taken: TimeOptions, call: Call): Lease<Mode> {
+export function leaseOf(key: string, decision: Decision, taken: TimeOptions, call: Call, mode: Mode): Lease<Mode> {
   let { receipt } = decision;
 
   function release(options: TimeOptions = taken): Answer<boolean> {
@@ -37,7 +37,6 @@ export function leaseOf(key: string, decision: Decision, taken: TimeOptions, cal
   return {
     allowed: decision.allowed,
     decision,
-    release,
-    renew,
+    ...answering(mode, { release, renew }),
   } as Lease<Mode>;
 }

@@ -377,7 +377,7 @@ describe('the layer', () => {
     expect(() => approximate({ exchange, lostAfter: 0 })).toThrow('lostAfter must be');
     expect(() => approximate({ exchange, maxKeys: 0 })).toThrow('maxKeys must be');
     expect(() => approximate({ exchange, clock: {} as never })).toThrow('clock must be');
-    expect(() => approximate({ exchange, every: 1 } as never)).toThrow('approximate has no field "every"');
+    expect(() => approximate({ exchange, every: 1 } as never)).toThrow('approximate options has no field "every"');
     expect(() => approximate({ exchange })({ ...memoryStore(), mode: 'async' } as never)).toThrow(
       'store must be one that answers at once, such as memoryStore(), got "a store of mode async".',
     );

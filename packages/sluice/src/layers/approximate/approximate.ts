@@ -69,13 +69,13 @@ const closeTries = 3;
 const shortestTimeoutMs = 1000;
 
 export function approximate(options: ApproximateOptions): ApproximateLayer {
-  knownFields('approximate', options, 'exchange interval instances lostAfter maxKeys clock');
+  knownFields('approximate options', options, 'exchange interval instances lostAfter maxKeys clock');
   const { exchange, lostAfter = 3, maxKeys = 100_000, clock = monotonicClock, instances: atLeast = 1 } = options;
   if (typeof exchange?.exchange !== 'function') throw invalid('exchange', 'an object with exchange()', exchange);
   const intervalMs = parseDuration(options.interval ?? '100ms', 'interval');
   if (!Number.isInteger(atLeast) || atLeast < 1) throw invalid('instances', 'a whole number above 0', atLeast);
   aboveZero('lostAfter', lostAfter);
-  aboveZero('maxKeys', maxKeys);
+  if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
   checkClock(clock);
   const lostMs = lostAfter * intervalMs;
   const instance = `${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}`;

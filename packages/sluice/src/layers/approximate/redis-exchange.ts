@@ -33,11 +33,14 @@ export function redisExchange(options: RedisExchangeOptions): Exchange {
       const message = JSON.stringify([instance, sequence, [...used]]);
       const limits = [String(retainMs), String(Math.ceil(maxMessages))];
       const reply = await runScript(connection, key, script, ['1', key, cursor, message, ...limits]);
-      const [now, gap, posted] = reply as [unknown, unknown, unknown];
-      if (!Array.isArray(posted)) throw new SluiceError('store-unavailable', 'Redis did not answer with messages.');
-      const messages = posted.map((entry) => read(entry, Number(now)));
-      const last = posted.at(-1) as readonly [unknown] | undefined;
-      return { messages, cursor: last ? String(last[0]) : cursor, hasGap: Number(gap) === 1 };
+      const [now, gap, messages, posted] = reply as [unknown, unknown, unknown, unknown];
+      if (!Array.isArray(messages)) throw new SluiceError('store-unavailable', 'Redis did not answer with messages.');
+      const [last] = messages.at(-1) as readonly [unknown];
+      return {
+        messages: messages.map((entry) => read(entry, Number(now))),
+        cursor: `${String(last)} ${Number(posted)}`,
+        hasGap: Number(gap) === 1,
+      };
     },
   };
 }

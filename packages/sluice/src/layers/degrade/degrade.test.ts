@@ -311,7 +311,6 @@ describe('wrong use', () => {
     new SluiceError('invalid-option', 'cost must be'),
     new SluiceError('unsupported-operation', 'not offered'),
     new SluiceError('store-full', 'no room'),
-    new SluiceError('store-unsafe', 'maxmemory-policy must be noeviction'),
   ])('($code) is no failure of the store, and is rethrown', (error) => {
     const { world, apply, layer } = down({ to: 'open' });
     world.error = error;
@@ -329,10 +328,19 @@ describe('wrong use', () => {
     expect(layer.stats().state).toBe('open');
   });
 
-  it('a store that says itself that it is not available has failed', () => {
+  it.each(['store-unavailable', 'store-unsafe'] as const)('a store that says of itself "%s" has failed', (code) => {
     const { world, apply } = down();
-    world.error = new SluiceError('store-unavailable', 'no connection');
+    world.error = new SluiceError(code, 'no connection');
     expect(apply({})[0]).toMatchObject({ degraded: 'closed' });
+  });
+
+  it.each([[[]], [[{}]], ['OK'], [undefined], [null]])('a store that answers %j has failed', async (answer) => {
+    for (const mode of ['sync', 'async'] as const) {
+      const { clock } = memoryStore();
+      const apply = () => (mode === 'sync' ? answer : Promise.resolve(answer)) as never;
+      const store = layered({ mode, clock, apply }, degrade({ to: 'open' }));
+      expect((await store.apply([full({})]))[0]).toMatchObject({ allowed: true, degraded: 'open' });
+    }
   });
 
   it('is wrong also while the store is down', () => {
@@ -599,7 +607,7 @@ describe('a store that answers later', () => {
 
   it('serves wait(): refused for a failure it asks again, and is let through by the store that is back', async () => {
     const { clock, remote, store } = late();
-    const waiting = limiter(gcra({ limit: 1, window: '1s' }), { store }).wait('key');
+    const waiting = limiter(gcra({ limit: 1, window: '1s' }), { store, name: 'api' }).wait('key');
     await settled();
     remote.trips[0]!.fail(new Error('down'));
     await settled();

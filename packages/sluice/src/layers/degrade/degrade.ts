@@ -113,19 +113,27 @@ export function degrade(options: DegradeOptions = {}): DegradeLayer {
       return memory;
     };
     const instead = fallback(to, sharesOf(instances), local, receiptsOf());
-    const apply = degrading(store, breaker, new Deadlines(clock, afterMs), instead, afterMs, {
-      failed(error, isTimeout) {
-        counts.storeErrors += 1;
-        if (isTimeout) counts.timeouts += 1;
-        tell('failure', { error });
+    const apply = degrading(
+      store,
+      breaker,
+      new Deadlines(clock, afterMs),
+      instead,
+      afterMs,
+      {
+        failed(error, isTimeout) {
+          counts.storeErrors += 1;
+          if (isTimeout) counts.timeouts += 1;
+          tell('failure', { error });
+        },
+        degraded(mode) {
+          counts.degraded[mode] += 1;
+        },
+        grantedLate() {
+          counts.lateGrants += 1;
+        },
       },
-      degraded(mode) {
-        counts.degraded[mode] += 1;
-      },
-      grantedLate() {
-        counts.lateGrants += 1;
-      },
-    });
+      () => clock.now(),
+    );
     return { mode: store.mode, clock: store.clock, apply: apply as Store<M>['apply'] };
   }
 
@@ -140,6 +148,9 @@ export function degrade(options: DegradeOptions = {}): DegradeLayer {
     },
   }) as unknown as DegradeLayer;
 }
+
+// How often a store that said nothing is asked while the breaker has not made up its mind.
+const silencePauseMs = 1000;
 
 function breakerDefaults(options: DegradeOptions['breaker'] = {}, afterMs: number): CircuitBreakerOptions {
   if (typeof options !== 'object' || options === null)
@@ -165,8 +176,12 @@ function degrading(
   instead: Fallback,
   afterMs: number,
   witness: Witness,
+  now: () => number,
 ) {
   let latest: unknown;
+  // Whether the latest that is known of the store is that it did not answer.
+  let isSilent = false;
+  let silentSinceMs = 0;
 
   /** Asks the store, if the breaker lets it, and goes on with `without` where it does not answer. */
   function attempt(
@@ -187,6 +202,11 @@ function degrading(
       witness.failed(error, isTimeout);
       return without();
     };
+    // A store that let a deadline pass and has said nothing since costs nobody another one, but for one call now and then.
+    if (isSilent && breaker.state === 'closed') {
+      if (now() - silentSinceMs < silencePauseMs) return failed(tooLate());
+      silentSinceMs = now();
+    }
     let answer: Answer<Decision[]>;
     try {
       answer = store.apply(checks, atMs, requestId);
@@ -194,17 +214,28 @@ function degrading(
       return failed(error);
     }
     if (!isPromise(answer)) {
+      if (!isAnswer(answer, checks)) return failed(noAnswer(answer));
       pass.ok();
       return answer;
     }
     return deadlines
       .within(answer, tooLate, (decisions) => {
-        if (decisions && tookSomething(checks, decisions)) witness.grantedLate();
+        isSilent = false;
+        if (isAnswer(decisions, checks) && tookSomething(checks, decisions)) witness.grantedLate();
       })
-      .then((decisions) => {
-        pass.ok();
-        return decisions;
-      }, failed);
+      .then(
+        (decisions) => {
+          if (!isAnswer(decisions, checks)) return failed(noAnswer(decisions));
+          isSilent = false;
+          pass.ok();
+          return decisions;
+        },
+        (error) => {
+          isSilent = isTimeout;
+          silentSinceMs = now();
+          return failed(error);
+        },
+      );
   }
 
   /** Counts a failure of the store; wrong use is none, and is the caller's. */
@@ -224,7 +255,7 @@ function degrading(
 
   function decide(checks: readonly Check[], atMs: number | undefined, requestId: string | undefined) {
     return attempt(checks, atMs, requestId, () => {
-      const decisions = instead.decide(checks, atMs, retryAfterMs());
+      const decisions = instead.decide(checks, atMs, requestId, retryAfterMs());
       for (const { degraded } of decisions) witness.degraded(degraded!);
       return decisions;
     });
@@ -263,6 +294,19 @@ function degrading(
       return Promise.reject(error);
     }
   };
+}
+
+/** Whether it is what a store has to answer. */
+function isAnswer(answer: unknown, checks: readonly Check[]): answer is Decision[] {
+  return (
+    Array.isArray(answer) &&
+    answer.length === checks.length &&
+    answer.every((decision) => typeof (decision as Decision | undefined)?.allowed === 'boolean')
+  );
+}
+
+function noAnswer(answer: unknown): SluiceError {
+  return new SluiceError('store-unavailable', `The store answered something else than decisions: ${String(answer)}`);
 }
 
 function tookSomething(checks: readonly Check[], decisions: readonly Decision[]): boolean {

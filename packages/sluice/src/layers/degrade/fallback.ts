@@ -18,7 +18,12 @@ const refusing: Check = { name: '\u0000closed', key: '', policy: fixedWindow({ l
 
 export interface Fallback {
   /** Decides a batch without the store. `retryAfterMs` is when the store may be asked again. */
-  decide(checks: readonly Check[], atMs: number | undefined, retryAfterMs: number): Decision[];
+  decide(
+    checks: readonly Check[],
+    atMs: number | undefined,
+    requestId: string | undefined,
+    retryAfterMs: number,
+  ): Decision[];
   /** Carries out what goes by a receipt that was given out here; undefined when it was not. */
   settle(check: Check, atMs: number | undefined): Decision | undefined;
 }
@@ -40,16 +45,22 @@ export function fallback(
     checks: readonly Check[],
     modes: readonly StoreFailureMode[],
     isClosed: boolean,
-    atMs?: number,
+    atMs: number | undefined,
+    requestId: string | undefined,
   ) {
     const places = [...checks.keys()].filter((at) => modes[at] === 'local');
     if (places.length === 0) return new Map<number, Decision>();
     const shares = places.map((at): Check => ({ ...checks[at]!, policy: shareOf(checks[at]!.policy)! }));
-    const decisions = local().apply(isClosed ? [...shares, refusing] : shares, atMs);
+    const decisions = local().apply(isClosed ? [...shares, refusing] : shares, atMs, requestId);
     return new Map(places.map((at, i) => [at, decisions[i]!]));
   }
 
-  function decide(checks: readonly Check[], atMs: number | undefined, retryAfterMs: number): Decision[] {
+  function decide(
+    checks: readonly Check[],
+    atMs: number | undefined,
+    requestId: string | undefined,
+    retryAfterMs: number,
+  ): Decision[] {
     // Wrong use is wrong also while the store is down.
     for (const { cost, policy, operation } of checks) {
       checkCost(cost);
@@ -57,7 +68,7 @@ export function fallback(
     }
     const modes = checks.map(modeOf);
     const isClosed = checks.some(({ shadow }, at) => modes[at] === 'closed' && !shadow);
-    const told = decideLocally(checks, modes, isClosed, atMs);
+    const told = decideLocally(checks, modes, isClosed, atMs, requestId);
     const isRefused = isClosed || checks.some(({ shadow }, at) => told.get(at)?.allowed === false && !shadow);
     return checks.map((check, at) => {
       if (modes[at] === 'closed') return closed(check, retryAfterMs);

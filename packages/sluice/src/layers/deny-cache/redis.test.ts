@@ -128,8 +128,11 @@ describe('on random traces through both clients', () => {
     const counts = await Promise.all(
       clients.each(async (_, client) => {
         const layer = denyCache();
-        const cached = limiter(policy, { store: layered(redisStore({ client, prefix: freshPrefix() }), layer) });
-        const bare = limiter(policy, { store: redisStore({ client, prefix: freshPrefix() }) });
+        const cached = limiter(policy, {
+          store: layered(redisStore({ client, prefix: freshPrefix() }), layer),
+          name: 'api',
+        });
+        const bare = limiter(policy, { store: redisStore({ client, prefix: freshPrefix() }), name: 'api' });
         const admitted = { cached: 0, bare: 0 };
         const endMs = performance.now() + 2000;
         while (performance.now() < endMs) {

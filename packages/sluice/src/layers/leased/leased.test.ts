@@ -566,7 +566,7 @@ describe('options', () => {
     expect(() => leased({ lease: 100, maxKeys: 0 })).toThrow('maxKeys must be');
     expect(() => leased({ lease: 100, maxWaiting: 0 })).toThrow('maxWaiting must be');
     expect(() => leased({ lease: 100, clock: {} as never })).toThrow('clock must be');
-    expect(() => leased({ lease: 100, leese: 1 } as never)).toThrow('leased has no field "leese"');
+    expect(() => leased({ lease: 100, leese: 1 } as never)).toThrow('leased options has no field "leese"');
     expect(() => leased({ lease: 100 })(undefined as never)).toThrow('store must be');
   });
 });

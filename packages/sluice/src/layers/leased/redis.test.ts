@@ -225,6 +225,7 @@ describe('over Redis, what is borrowed', () => {
 
   it('costs no trip until it is spent', async () => {
     const limits = limiter(slidingLog({ limit: 10_000, window: '1h' }), {
+      name: 'api',
       store: layered(
         redisStore({ client: clients.ioredis, prefix: freshPrefix() }),
         leased({ lease: '1m', minSlice: 500 }),

@@ -39,7 +39,7 @@ export interface LeasedSettings {
 }
 
 export function settingsOf(options: LeasedOptions): LeasedSettings {
-  knownFields('leased', options, 'lease margin minSlice maxSlice maxShare maxKeys maxWaiting clock');
+  knownFields('leased options', options, 'lease margin minSlice maxSlice maxShare maxKeys maxWaiting clock');
   const leaseMs = parseDuration(options.lease, 'lease');
   const marginMs = options.margin === undefined ? leaseMs / 10 : parseDuration(options.margin, 'margin');
   if (marginMs >= leaseMs) throw invalid('margin', `shorter than the lease (${leaseMs} ms)`, options.margin);
@@ -47,8 +47,9 @@ export function settingsOf(options: LeasedOptions): LeasedSettings {
   aboveZero('minSlice', minSlice);
   if (!(maxSlice >= minSlice)) throw invalid('maxSlice', `at least minSlice (${minSlice})`, maxSlice);
   if (!(maxShare > 0 && maxShare <= 1)) throw invalid('maxShare', 'a number above 0, at most 1', maxShare);
-  aboveZero('maxKeys', maxKeys);
-  aboveZero('maxWaiting', maxWaiting);
+  for (const [field, value] of Object.entries({ maxKeys, maxWaiting })) {
+    if (!Number.isInteger(value) || value < 1) throw invalid(field, 'a whole number above 0', value);
+  }
   if (clock) checkClock(clock);
   return {
     leaseMs,

@@ -9,6 +9,7 @@
  * larger than this process's share of the real one, or shorter: 1,000 per second in front of 10,000 per hour.
  */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { requestText } from '../../stores/answer-once.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type Check, mustFit, type Operation, type Store } from '../../stores/store.ts';
 import type { Answer, Mode } from '../../vocabulary/answer.ts';
@@ -138,7 +139,8 @@ function limiting(
 
   return function apply(checks: readonly Check[], atMs?: number, requestId?: string): Answer<Decision[]> {
     // A request that is sent again has been counted here.
-    let asked = sent.has(requestId) ? [] : localChecks(checks);
+    const request = requestId === undefined ? undefined : requestText(requestId, checks);
+    let asked = sent.has(request) ? [] : localChecks(checks);
     let told: Decision[] = [];
     if (asked.length > 0) {
       told = local.apply(
@@ -153,7 +155,7 @@ function limiting(
       // That there is no room here says nothing about the call.
       if (refusing.length > 0) [asked, told] = [[], []];
     }
-    sent.add(requestId);
+    sent.add(request);
 
     function answered(decisions: Decision[]): Decision[] {
       const isRefused = checks.some(

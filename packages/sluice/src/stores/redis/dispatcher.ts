@@ -58,7 +58,9 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
         }
       }
     } catch (error) {
-      for (const { reject } of together) reject(error);
+      // A script that failed has written nothing. Somebody's key may hold what is none of ours, which is nobody else's fault.
+      if (together.length > 1 && isScriptError(error)) for (const each of together) void deliver([each]);
+      else for (const { batch, reject } of together) reject(isScriptError(error) ? naming(batch, error) : error);
     }
   }
 
@@ -77,6 +79,18 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
       });
     },
   };
+}
+
+/** Whether a script was run and failed, rather than the way to it. */
+function isScriptError(error: unknown): error is SluiceError {
+  return (
+    error instanceof SluiceError && error.cause instanceof Error && /script:|user_function/.test(error.cause.message)
+  );
+}
+
+function naming({ checks }: Batch, error: SluiceError): SluiceError {
+  const keys = checks.map(({ key }) => JSON.stringify(key)).join(', ');
+  return new SluiceError(error.code, `${error.message} (keys ${keys})`, { cause: error.cause });
 }
 
 function togetherness({ checks }: Batch, slot: number | undefined): string {

@@ -9,7 +9,7 @@
 --           and changed (how long ago the limiter began and the policy changed, ms), actual, duration (ms), receipt (numbers
 --           joined by ','), request (the place of the key of its request id), replay (how long an answer is remembered, ms)
 -- reply  three per check, as `reply_with` has them. Words: 'blocked', 'quarantine', 'gone' (the lease), 'granted=<n>',
---        'receipt=<n>,<n>', 'other' (the request id was another batch's).
+--        'receipt=<n>,<n>'.
 --        Or { 'twin', code }: a key's state belongs to an algorithm that this script does not have; nothing was done.
 --
 -- A key's value is message packs one after another: the code of its algorithm, its numbers, then its cells as an array. Before
@@ -423,11 +423,7 @@ local function go_the_long_way(keys, args, server_ms)
     if not request then return run_batch(batch) end
     local known = answers[request] and answers[request].text or redis.call('GET', keys[request])
     if known then
-      local parts = cmsgpack.unpack(known)
-      -- Parts for another number of checks would shift the answers to everybody behind.
-      for i = 1, 3 * #batch do
-        replies[#replies + 1] = #parts == 3 * #batch and parts[i] or i % 3 == 1 and '0 0 other' or 0
-      end
+      for _, part in ipairs(cmsgpack.unpack(known)) do replies[#replies + 1] = part end
       return
     end
     local before = #replies

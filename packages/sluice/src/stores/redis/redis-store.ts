@@ -1,6 +1,6 @@
 /**
  * The store in Redis: one server, Sentinel or a cluster, through the caller's own client. One script call applies a whole
- * batch, with the server's clock; see store.lua.
+ * batch, with the server's clock; see long-way.lua.
  */
 import { algorithmOf, mustSupport } from '../../algorithms/algorithm.ts';
 import { type Clock, checkTime, monotonicClock } from '../../vocabulary/clock.ts';
@@ -8,7 +8,7 @@ import type { Decision } from '../../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero, checkCost, knownFields } from '../../vocabulary/policy.ts';
-import { mustBeId } from '../answer-once.ts';
+import { mustBeId, requestText } from '../answer-once.ts';
 import { type Check, mustFit, type Store } from '../store.ts';
 import { applyAcrossSlots } from './across-slots.ts';
 import { type Connection, connectionOf, type RedisClient } from './connection.ts';
@@ -41,11 +41,11 @@ export interface FencedOptions {
   readonly deadline?: Duration;
   /** How far the wall clocks of server and client may differ; strict windows are longer by twice that, and twice the deadline. Default 250 ms. */
   readonly skew?: Duration;
-  /** How long a deposed server may go on answering. Default: the server's `cluster-node-timeout`. With Sentinel, its `down-after-milliseconds`. */
+  /** How long a deposed server may go on answering. Default: the server's `cluster-node-timeout`; with Sentinel, a second more than its `min-replicas-max-lag`. Where those are longer they count. */
   readonly nodeTimeout?: Duration;
   /** How much longer than they matter keys are kept: the server's clock may jump ahead by so much. Default 1 minute. */
   readonly grace?: Duration;
-  /** Into how many parts the keys of a cluster are divided, each with a guard. All clients need the same. Default 4096. */
+  /** Into how many parts the keys of a cluster are divided, each with a guard. Default 4096. All clients of a prefix need the same `partitions`, `skew` and `deadline`. */
   readonly partitions?: number;
 }
 
@@ -122,7 +122,19 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     requestId: string | undefined,
   ): Promise<Decision[]> {
     const first = checks[0] as Routed;
-    const request = requestId === undefined ? undefined : { key: keys.request(first.check.key, requestId), replayMs };
+    const request =
+      requestId === undefined
+        ? undefined
+        : {
+            key: keys.request(
+              first.check.key,
+              requestText(
+                requestId,
+                checks.map(({ check }) => check),
+              ),
+            ),
+            replayMs,
+          };
     return dispatch({ checks, atMs, request }, slot);
   }
 

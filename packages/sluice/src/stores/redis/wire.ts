@@ -1,6 +1,6 @@
 /** Batches of checks as long-way.lua and short-way.lua read them, and its reply as decisions. */
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
-import { invalid, SluiceError } from '../../vocabulary/errors.ts';
+import { SluiceError } from '../../vocabulary/errors.ts';
 import type { Check } from '../store.ts';
 import type { PolicyText } from './script.ts';
 
@@ -154,7 +154,6 @@ function readWords(decision: { -readonly [Field in keyof Decision]: Decision[Fie
     else if (name === 'gone') decision.allowed = false;
     else if (name === 'granted') decision.granted = Number(value);
     else if (name === 'receipt') decision.receipt = value.split(',').map(Number) as Receipt;
-    else if (name === 'other') throw invalid('requestId', 'used for one batch only', 'one of a batch of another size');
     else throw unreadable(word);
   }
 }
