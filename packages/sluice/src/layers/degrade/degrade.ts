@@ -134,7 +134,9 @@ export function degrade(options: DegradeOptions = {}): DegradeLayer {
       },
       () => clock.now(),
     );
-    return { mode: store.mode, clock: store.clock, apply: apply as Store<M>['apply'] };
+    const degraded: Store<M> = { mode: store.mode, clock: store.clock, apply: apply as Store<M>['apply'] };
+    // What a store that answers later can say at once needs no trip, and cannot fail on it.
+    return store.mode === 'async' && store.direct ? { ...degraded, direct: store.direct } : degraded;
   }
 
   const layer = Object.assign(wrap, {

@@ -59,10 +59,13 @@ export function denyCache(options: DenyCacheOptions = {}): DenyCacheLayer {
 
   function wrap<M extends Mode>(store: Store<M>): Store<M> {
     mustBeOnly(store);
-    const wrapped = denying(store, refusals, atMostMs, clock ?? store.clock, () => {
+    const tellAnswered = () => {
       answered += 1;
-    });
-    return { mode: store.mode, clock: store.clock, apply: wrapped as Store<M>['apply'] };
+    };
+    const wrapped = denying(store, refusals, atMostMs, clock ?? store.clock, tellAnswered);
+    const denied: Store<M> = { mode: store.mode, clock: store.clock, apply: wrapped as Store<M>['apply'] };
+    if (store.mode === 'sync') return denied;
+    return { ...denied, direct: recalling(refusals, clock ?? store.clock, tellAnswered) };
   }
 
   return Object.assign(wrap, { stats: () => ({ keys: refusals.size, answered }) });
@@ -134,6 +137,26 @@ function denying(store: Store, refusals: Refusals, atMostMs: number, clock: Cloc
         throw error;
       },
     );
+  };
+}
+
+/** The short way of one plain check: with no list, and no promise, of what is known here. */
+function recalling(refusals: Refusals, clock: Clock, tellAnswered: () => void): NonNullable<Store['direct']> {
+  return (name, policy, sinceMs) => {
+    function check(key: string, cost: number): Decision | undefined {
+      const known = refusals.size === 0 ? undefined : refusals.findOne(name, key, policy, cost, sinceMs);
+      if (known === undefined) return undefined;
+      const nowMs = clock.now();
+      if (nowMs < known.sentMs || nowMs > known.untilMs) return undefined;
+      tellAnswered();
+      return decisionAfter(known.decisions[0] as Decision, nowMs - known.sentMs);
+    }
+    return {
+      check,
+      allow: (key, cost) => check(key, cost)?.allowed,
+      checkBytes: () => undefined,
+      allowBytes: () => undefined,
+    };
   };
 }
 

@@ -46,6 +46,21 @@ export class Refusals {
     return undefined;
   }
 
+  /** The same for a plain check alone. */
+  findOne(name: string, key: string, policy: Policy, cost: number, sinceMs: number | undefined): Refusal | undefined {
+    const refusals = this.byKey.get(key);
+    if (refusals === undefined) return undefined;
+    for (const refusal of refusals) {
+      const { checks } = refusal;
+      const check = checks[0] as Check;
+      if (checks.length === 1 && check.name === name && check.policy === policy && check.cost === cost) {
+        const isCheck = check.operation === undefined || check.operation === 'check';
+        if (isCheck && !check.shadow && check.maxDelayMs === undefined && check.sinceMs === sinceMs) return refusal;
+      }
+    }
+    return undefined;
+  }
+
   /** Keeps a refusal under the keys of the checks that refused. */
   keep(refusal: Refusal, refusing: readonly Check[]): void {
     for (const { name, key, policy } of refusing) {

@@ -9,14 +9,14 @@
  * whether that moment has passed is asked in the same turn that spends, on a clock that runs on while the process stands still
  * (`lease-clock.ts`).
  */
-import type { Check, Store } from '../../stores/store.ts';
+import type { Check, DirectChecks, Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
 import { LeaseClock, type Stamp } from './lease-clock.ts';
 import type { Lending } from './lending.ts';
 import type { LeasedSettings } from './settings.ts';
-import type { Slice } from './slice.ts';
+import type { Refusal, Slice } from './slice.ts';
 import { Slices } from './slices.ts';
 
 export interface LeasedStats {
@@ -36,6 +36,8 @@ export interface LeasedStats {
 
 /** What the layer makes of a store. */
 export interface LeasedStore extends Store<'async'> {
+  /** What its slice has enough for is answered at once. */
+  direct(name: string, policy: Policy): DirectChecks;
   stats(): LeasedStats;
   /** Gives everything back. From then on every call goes through to the store. */
   close(): Promise<void>;
@@ -98,8 +100,6 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
       // On the caller's own time, and for a batch that may be sent again, only the store can answer.
       if (slices.isClosed || atMs !== undefined || requestId !== undefined) return through(checks, atMs, requestId);
       arrivals += 1;
-      const spent = checks.length === 1 ? spendHere(checks[0] as Check) : undefined;
-      if (spent) return Promise.resolve([spent]);
       const plans = plansOf(checks);
       if (!plans) return through(checks);
       const isFree = plans.every(({ slice }) => slice.lineEnd === undefined);
@@ -111,11 +111,9 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
   }
 
   /** The short way of one plain check that its slice has enough for; undefined where there is more to it. */
-  function spendHere(check: Check): Decision | undefined {
-    const slice = slices.find(check);
-    if (slice === undefined || slice.policy !== check.policy || slice.lineEnd !== undefined) return undefined;
-    const { operation, shadow, cost } = check;
-    if ((operation !== undefined && operation !== 'check') || shadow) return undefined;
+  function spendHere(name: string, key: string, policy: Policy, cost: number): Decision | undefined {
+    const slice = slices.isClosed ? undefined : slices.find(name, key);
+    if (slice === undefined || slice.policy !== policy || slice.lineEnd !== undefined) return undefined;
     // What is no cost is not between these either, and is told so on the long way.
     if (!(cost > 0 && cost <= slice.lending.most)) return undefined;
     const now = leaseClock.stamp();
@@ -123,7 +121,17 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     if (left < 0) return undefined;
     slice.spend(cost, now);
     stats.decidedHere += 1;
-    return answer({ check, slice, arrival: arrivals, degraded: undefined }, false, now, left);
+    return answer(name, policy, slice, undefined, now, left);
+  }
+
+  /** Checks of one policy under one name that need not wait. */
+  function direct(name: string, policy: Policy): DirectChecks {
+    return {
+      check: (key, cost) => spendHere(name, key, policy, cost),
+      allow: (key, cost) => spendHere(name, key, policy, cost)?.allowed,
+      checkBytes: () => undefined,
+      allowBytes: () => undefined,
+    };
   }
 
   function counted(decisions: Decision[]): Decision[] {
@@ -148,40 +156,47 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     if (missesAny && !(isRefused && isKnown)) return undefined;
     if (missesAny) {
       return plans.map((plan) =>
-        answer(plan, plan.slice.isRefused(plan.slice.missing(plan.check.cost, now), now), now),
+        answerTo(plan, plan.slice.isRefused(plan.slice.missing(plan.check.cost, now), now), now),
       );
     }
     for (const { slice, check } of plans) slice.spend(check.cost, now);
-    return plans.map((plan) => answer(plan, false, now));
+    return plans.map((plan) => answerTo(plan, false, now));
   }
 
   /** `remaining` is what is held here and what the store had when it was last asked, at most one lease ago. */
   function answer(
-    { check, slice, degraded }: Plan,
-    isRefused: boolean,
+    name: string,
+    policy: Policy,
+    slice: Slice,
+    refused: Refusal | undefined,
     now: Stamp,
-    left: number = slice.left(now),
+    left: number,
   ): Decision {
-    const { latest, asked, refusal } = slice;
+    const { latest, asked } = slice;
     const passedMs = asked ? LeaseClock.passedMs(asked, now) : 0;
     const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
-      allowed: !isRefused,
+      allowed: refused === undefined,
       limit: latest?.limit ?? slice.lending.most,
       remaining: Math.floor(left + (latest?.remaining ?? 0)),
       retryAfterMs: 0,
       resetAfterMs: Math.max(0, Math.ceil((latest?.resetAfterMs ?? 0) - passedMs)),
       delayMs: 0,
-      rule: check.name,
-      policy: check.policy,
+      rule: name,
+      policy,
     };
-    if (isRefused && refusal) {
-      const { retryAfterMs, reason = 'limit' } = refusal.decision;
-      decision.retryAfterMs = Math.max(1, Math.ceil(retryAfterMs - LeaseClock.passedMs(refusal.sent, now)));
+    if (refused) {
+      const { retryAfterMs, reason = 'limit' } = refused.decision;
+      decision.retryAfterMs = Math.max(1, Math.ceil(retryAfterMs - LeaseClock.passedMs(refused.sent, now)));
       decision.reason = reason;
       decision.remembered = true;
     }
-    if (degraded) decision.degraded = degraded;
     return decision;
+  }
+
+  function answerTo({ check, slice, degraded }: Plan, isRefused: boolean, now: Stamp): Decision {
+    const { name, policy } = check;
+    const decision = answer(name, policy, slice, isRefused ? slice.refusal : undefined, now, slice.left(now));
+    return degraded ? { ...decision, degraded } : decision;
   }
 
   /**
@@ -205,7 +220,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
   }
 
   function turnedAway(plan: Plan): Decision {
-    const refused = answer(plan, false, leaseClock.stamp());
+    const refused = answerTo(plan, false, leaseClock.stamp());
     return { ...refused, allowed: false, retryAfterMs: Math.ceil(leaseMs), reason: 'too-many-waiters' };
   }
 
@@ -292,7 +307,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     return plans.map((plan) => {
       const i = needed.findIndex((one) => one.plan === plan);
       const own =
-        i < 0 ? answer(plan, false, now) : { ...replies[i]!, rule: plan.check.name, policy: plan.check.policy };
+        i < 0 ? answerTo(plan, false, now) : { ...replies[i]!, rule: plan.check.name, policy: plan.check.policy };
       return { ...own, remaining: i < 0 ? own.remaining : Math.floor(own.remaining + plan.slice.left(now)) };
     });
   }
@@ -331,7 +346,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
 
   function dropSlice(check: Check): Promise<void> | undefined {
     const { operation = 'check' } = check;
-    const slice = operation === 'check' ? undefined : slices.find(check);
+    const slice = operation === 'check' ? undefined : slices.find(check.name, check.key);
     if (!slice) return undefined;
     slice.refusal = undefined;
     if (operation !== 'reset') return slices.giveBack(slice);
@@ -344,6 +359,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     mode: 'async',
     clock: store.clock,
     apply,
+    direct,
     stats: () => ({ ...stats, returned: slices.returned, lost: slices.lost, keys: slices.size }),
     close: () => slices.close(),
   };

@@ -23,8 +23,8 @@ export function leased(options: LeasedOptions): LeasedLayer {
   function wrap(store: Store): Store<'async'> {
     mustBeOnly(store);
     own = leasedStore(store, settings);
-    const { mode, clock, apply } = own;
-    return { mode, clock, apply };
+    const { mode, clock, apply, direct } = own;
+    return { mode, clock, apply, direct };
   }
 
   return Object.assign(wrap, {

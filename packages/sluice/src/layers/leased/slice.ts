@@ -22,7 +22,7 @@ export interface Loan {
 }
 
 /** The store had not as much as this when it was asked. */
-interface Refusal {
+export interface Refusal {
   readonly sent: Stamp;
   readonly missing: number;
   readonly decision: Decision;

@@ -43,13 +43,13 @@ export class Slices {
     return this.#closing.signal.aborted;
   }
 
-  find({ name, key }: Pick<Check, 'name' | 'key'>): Slice | undefined {
+  find(name: string, key: string): Slice | undefined {
     return this.#byName.get(name)?.get(key);
   }
 
   /** The slice of a key; undefined when there is no room for one more. */
   open(check: Check, lending: Lending): Slice | undefined {
-    const known = this.find(check);
+    const known = this.find(check.name, check.key);
     if (known && isSamePolicy(known.policy, check.policy)) return known;
     if (known) {
       // Under another policy it would have been borrowed otherwise. Whoever is in line finishes with it.
