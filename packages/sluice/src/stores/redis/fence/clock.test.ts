@@ -6,7 +6,7 @@ import { slidingLog } from '../../../algorithms/sliding-log/sliding-log.ts';
 import { limiter } from '../../../limit/limiter.ts';
 import { freshPrefix } from '../clients.test-support.ts';
 import { fenced, limit, type OneServer, trafficOn, withServer } from './one-server.test-support.ts';
-import { quarantineOver, type Traffic, underTraffic } from './traffic.test-support.ts';
+import { freshName, quarantineOver, type Traffic, underTraffic } from './traffic.test-support.ts';
 
 const log = slidingLog({ limit, window: '3s' });
 const trueNow = Date.now;
@@ -57,7 +57,7 @@ describe('behind a fence, the clock of the server', () => {
 
   it.concurrent('may not differ by more than the skew, and the error says by how much', () =>
     withClock(async ({ server, behind }) => {
-      const limits = limiter(log, { store: behind() });
+      const limits = limiter(log, { store: behind(), name: freshName() });
       await limits.peek('alice');
       server.shiftClock(1400);
       await expect(limits.peek('alice')).rejects.toMatchObject({ code: 'store-unavailable' });

@@ -11,7 +11,7 @@ import { type Connected, clusterClients, freshPrefix } from '../clients.test-sup
 import { fencedKeys, redisKeys } from '../key.ts';
 import { type RedisStore, redisStore } from '../redis-store.ts';
 import { slotOf } from '../slot.ts';
-import { type Traffic, traffic } from './traffic.test-support.ts';
+import { freshName, type Traffic, traffic } from './traffic.test-support.ts';
 
 export const partitions = 4096;
 export const limit = 20;
@@ -61,7 +61,7 @@ export async function startFencedCluster(): Promise<FencedCluster> {
     keysWhere(count, async (key) => (await cluster.primaryOf(slotOfEach(key))) === node);
 
   function on(keys: string[], policy: Policy, each: RedisStore): Traffic {
-    const limits = limiter(policy, { store: each });
+    const limits = limiter(policy, { store: each, name: freshName() });
     return traffic((key) => limits.check(key), { keys, policy });
   }
 

@@ -6,7 +6,7 @@ import { slidingLog } from '../../../algorithms/sliding-log/sliding-log.ts';
 import { limiter } from '../../../limit/limiter.ts';
 import type { Connected } from '../clients.test-support.ts';
 import { type FencedCluster, keysWhere, limit, log, startFencedCluster } from './cluster.test-support.ts';
-import { traffic, underTraffic } from './traffic.test-support.ts';
+import { freshName, traffic, underTraffic } from './traffic.test-support.ts';
 
 describe('behind a fence, a Redis Cluster', () => {
   let fence: FencedCluster;
@@ -78,7 +78,7 @@ describe('behind a fence, a Redis Cluster', () => {
     const [from, to] = [await cluster.primaryOf(slot), await cluster.primaryOf((slot + 8192) % 16_384)];
     // Short: nothing is lost here without a fence either, so nothing has to count for long.
     const policy = slidingLog({ limit, window: '1s' });
-    const limits = limiter(policy, { store });
+    const limits = limiter(policy, { store, name: freshName() });
     const strict = traffic((key) => limits.check(key), { keys, policy });
     await underTraffic([strict], async () => {
       await strict.untilEachIsGranted(limit);

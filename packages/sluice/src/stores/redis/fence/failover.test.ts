@@ -12,7 +12,7 @@ import {
   replicationIdOf,
   startFencedCluster,
 } from './cluster.test-support.ts';
-import { underTraffic } from './traffic.test-support.ts';
+import { freshName, underTraffic } from './traffic.test-support.ts';
 
 describe('behind a fence, a Redis Cluster that fails over', () => {
   let fence: FencedCluster;
@@ -82,7 +82,7 @@ describe('behind a fence, a Redis Cluster that fails over', () => {
     const { cluster, store } = fence;
     const { primary, replica } = await fence.pair();
     const [key] = (await fence.keysOn(primary, 1)) as [string];
-    const limits = limiter(log, { store });
+    const limits = limiter(log, { store, name: freshName() });
     await primary.call('FUNCTION', 'FLUSH');
     const functions = () => replica.call<string[]>('FUNCTION', 'LIST');
     await waitUntil('the replica has no function', async () => (await functions()).length === 0);

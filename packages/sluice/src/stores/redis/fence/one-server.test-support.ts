@@ -4,7 +4,7 @@ import { limiter } from '../../../limit/limiter.ts';
 import type { Policy } from '../../../vocabulary/policy.ts';
 import { type Connected, freshPrefix, standaloneClients } from '../clients.test-support.ts';
 import { type FencedOptions, type RedisStore, redisStore } from '../redis-store.ts';
-import { type Traffic, traffic } from './traffic.test-support.ts';
+import { freshName, type Traffic, traffic } from './traffic.test-support.ts';
 
 export const limit = 20;
 
@@ -44,6 +44,6 @@ export async function withServer(run: (one: OneServer) => Promise<void>, options
 const keys = Array.from({ length: 10 }, (_, index) => `key-${index}`);
 
 export function trafficOn(store: RedisStore, policy: Policy): Traffic {
-  const limits = limiter(policy, { store });
+  const limits = limiter(policy, { store, name: freshName() });
   return traffic((key) => limits.check(key), { keys, policy });
 }

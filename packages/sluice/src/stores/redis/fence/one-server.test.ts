@@ -14,7 +14,7 @@ import { freshPrefix, standaloneClients } from '../clients.test-support.ts';
 import type { RedisClient } from '../connection.ts';
 import { redisStore } from '../redis-store.ts';
 import { config, fenced, limit, trafficOn, withServer } from './one-server.test-support.ts';
-import { quarantineOver, traffic, underTraffic } from './traffic.test-support.ts';
+import { freshName, quarantineOver, traffic, underTraffic } from './traffic.test-support.ts';
 
 const log = slidingLog({ limit, window: '3s' });
 
@@ -53,7 +53,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
 
   it('loads its function again where the server lost it, once for all who miss it', () =>
     withServer(async ({ server, behind }) => {
-      const limits = limiter(log, { store: behind() });
+      const limits = limiter(log, { store: behind(), name: freshName() });
       await limits.peek('alice');
       await server.call('FUNCTION', 'FLUSH');
       const before = await loadCount(server);
@@ -72,7 +72,9 @@ describe.concurrent('behind a fence, one Redis server', () => {
       await expect(store.ready()).rejects.toMatchObject({ code: 'store-unsafe' });
       await expect(store.ready()).rejects.toThrow(`${setting} of the Redis server must be ${right}, got ${wrong}`);
       await expect(store.ready()).rejects.toThrow(`CONFIG SET ${setting} ${right}`);
-      await expect(limiter(log, { store }).check('alice')).rejects.toMatchObject({ code: 'store-unsafe' });
+      await expect(limiter(log, { store, name: freshName() }).check('alice')).rejects.toMatchObject({
+        code: 'store-unsafe',
+      });
       await server.call('CONFIG', 'SET', setting, right);
       await store.ready();
     }),
@@ -80,7 +82,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
 
   it('looks at the settings again when the server is another', () =>
     withServer(async ({ server, behind }) => {
-      const limits = limiter(log, { store: behind() });
+      const limits = limiter(log, { store: behind(), name: freshName() });
       await limits.peek('alice');
       await server.call('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
       await server.call('FLUSHALL');
@@ -126,7 +128,10 @@ describe.concurrent('behind a fence, one Redis server', () => {
 
   it('refuses a long strict window for as long as it takes, and says how long', () =>
     withServer(async ({ behind }) => {
-      const decision = await limiter(slidingLog({ limit: 100, window: '1h' }), { store: behind() }).check('alice');
+      const decision = await limiter(slidingLog({ limit: 100, window: '1h' }), {
+        store: behind(),
+        name: freshName(),
+      }).check('alice');
       // The hour, what strict windows are longer by, and what a deposed server may still have granted.
       const mostMs = 3_600_000 + 2 * 250 + 2 * 500 + 100 + 500;
       expect(decision).toMatchObject({ allowed: false, reason: 'quarantine', remaining: 0 });
@@ -137,7 +142,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
 
   it('gives the answer to a request id again only while the grant may be used', () =>
     withServer(async ({ behind }) => {
-      const limits = limiter(slidingLog({ limit: 1, window: '1h' }), { store: behind() });
+      const limits = limiter(slidingLog({ limit: 1, window: '1h' }), { store: behind(), name: freshName() });
       const first = await limits.check('alice', { requestId: 'r1' });
       expect(await limits.check('alice', { requestId: 'r1' })).toEqual(first);
       await sleep(600);
@@ -147,7 +152,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
 
   it('allows when it said it would, and not before', () =>
     withServer(async ({ behind }) => {
-      const limits = limiter(slidingLog({ limit: 1, window: '200ms' }), { store: behind() });
+      const limits = limiter(slidingLog({ limit: 1, window: '200ms' }), { store: behind(), name: freshName() });
       const { retryAfterMs, reason } = await limits.check('alice');
       expect(reason).toBe('quarantine');
       await sleep(retryAfterMs / 4);
@@ -159,14 +164,14 @@ describe.concurrent('behind a fence, one Redis server', () => {
   it('starts a bucket from empty, rather than refuse for an hour', () =>
     withServer(async ({ behind }) => {
       const store = behind();
-      const slow = await limiter(gcra({ limit: 100, window: '1h' }), { store }).check('alice');
+      const slow = await limiter(gcra({ limit: 100, window: '1h' }), { store, name: freshName() }).check('alice');
       expect(slow).toMatchObject({ allowed: false, reason: 'quarantine' });
       // One token at its rate, and the margin.
       expect(slow.retryAfterMs).toBeGreaterThan(36_000);
       expect(slow.retryAfterMs).toBeLessThanOrEqual(36_000 + 600);
       // Fifty a second, of which an hour's worth would fit.
       const policy = gcra({ limit: 180_000, window: '1h' });
-      const limits = limiter(policy, { store });
+      const limits = limiter(policy, { store, name: freshName() });
       const fast = traffic((key) => limits.check(key), { keys: ['alice'], policy });
       await underTraffic([fast], async () => {
         const startMs = performance.now();
@@ -182,7 +187,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
     ['counts windows', fixedWindow({ limit: 5, window: '5s' })],
   ])('refuses in quarantine where a policy %s', (_, policy) =>
     withServer(async ({ behind }) => {
-      const limits = limiter(policy, { store: behind() });
+      const limits = limiter(policy, { store: behind(), name: freshName() });
       for (let count = 0; count < 3; count += 1) {
         expect(await limits.check('alice')).toMatchObject({ allowed: false, reason: 'quarantine' });
       }
@@ -192,7 +197,7 @@ describe.concurrent('behind a fence, one Redis server', () => {
   it('refuses a bucket that fills by intervals until all it held would have come back', () =>
     withServer(async ({ behind }) => {
       const policy = tokenBucket({ limit: 1, window: '1s', burst: 10, refill: 'interval' });
-      const { retryAfterMs } = await limiter(policy, { store: behind() }).check('alice');
+      const { retryAfterMs } = await limiter(policy, { store: behind(), name: freshName() }).check('alice');
       expect(retryAfterMs).toBeGreaterThan(10_000);
     }));
 
@@ -201,8 +206,8 @@ describe.concurrent('behind a fence, one Redis server', () => {
       async ({ server, behind }) => {
         const store = behind();
         // So slow that nothing comes back by itself: 3.6 seconds each.
-        const bucket = limiter(gcra({ limit: 1000, window: '1h', burst: 50 }), { store });
-        const leases = limiter(concurrency({ limit: 2, lease: '2s' }), { store });
+        const bucket = limiter(gcra({ limit: 1000, window: '1h', burst: 50 }), { store, name: freshName() });
+        const leases = limiter(concurrency({ limit: 2, lease: '2s' }), { store, name: freshName() });
         await waitUntil('there is something to reserve', async () => (await bucket.peek('alice', 2)).allowed);
         const [kept, cancelled] = [await bucket.reserve('alice', 1), await bucket.reserve('alice', 1)];
         const held = await leases.acquire('alice');

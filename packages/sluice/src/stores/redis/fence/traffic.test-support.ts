@@ -135,6 +135,14 @@ export async function underTraffic<T extends readonly Traffic[]>(
 
 /** Waits until a store behind a fence grants: all keys that are asked for before that are granted at the same moment. */
 export async function quarantineOver(store: Store<'async'>, policy: Policy): Promise<void> {
-  const limits = limiter(policy, { store });
+  const limits = limiter(policy, { store, name: freshName() });
   await waitUntil('the quarantine is over', async () => (await limits.peek('anybody')).allowed, { everyMs: 50 });
+}
+
+let names = 0;
+
+/** A name that no limiter of any test has had: each test begins with keys of its own. */
+export function freshName(): string {
+  names += 1;
+  return `limits-${names}-${crypto.randomUUID()}`;
 }
