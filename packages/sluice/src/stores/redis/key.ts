@@ -2,10 +2,10 @@
  * What keys are called in Redis.
  *
  *      sluice:{alice}per-user            the state of (per-user, alice)
- *      sluice:{alice}}42                 the answer to request 42
+ *      sluice:{alice}}["42", …]          the answer to request 42
  *
  *      sluice:{p7}alice}per-user         behind a fence: the same, in partition 7
- *      sluice:{p7}alice}}42
+ *      sluice:{p7}alice}}["42", …]
  *      sluice:{p7}                       the guard of partition 7
  *
  * The braces make everything about one key share a slot of a cluster, so that rules about the same user are one round trip,
