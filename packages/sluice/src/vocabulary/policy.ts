@@ -34,6 +34,21 @@ export function policyOf<P extends Policy>(algorithm: object, data: Omit<P, type
   ) as unknown as P;
 }
 
+// Each policy is turned into text once.
+const texts = new WeakMap<Policy, string>();
+
+/** A policy as text; equal policies have equal texts. */
+export function policyJson(policy: Policy): string {
+  const text = texts.get(policy) ?? JSON.stringify(policy);
+  texts.set(policy, text);
+  return text;
+}
+
+/** Whether two policies say the same: a caller may build its own anew for every call. */
+export function isSamePolicy(a: Policy, b: Policy): boolean {
+  return a === b || policyJson(a) === policyJson(b);
+}
+
 /** Refuses what is not an object of exactly the known fields: a misspelt option must not be silently ignored. */
 export function knownFields(owner: string, options: object, fields: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options))

@@ -54,7 +54,7 @@ local function compact(cells)
   for place = kept, count do cells[place] = nil end
 end
 
-local concurrency = { code = 9, strict = true, fields = { 'limit', 'lease_ms' } }
+local concurrency = { code = 9, fields = { 'limit', 'lease_ms' } }
 
 -- A key forgotten and seen again within one millisecond would number its leases as before.
 function concurrency.linger_ms()

@@ -19,7 +19,7 @@ import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero, knownFields, type Policy } from '../../vocabulary/policy.ts';
 import { oneStore } from '../ask.ts';
 import { isQuestion, takes } from '../operations.ts';
-import { shareOf } from '../share.ts';
+import { sharesOf } from '../share.ts';
 import type { Exchange, ExchangeReply, PostedMessage } from './exchange.ts';
 import { Peers } from './peers.ts';
 import { Usage } from './usage.ts';
@@ -97,7 +97,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   let running: Promise<void> | undefined;
   /** The policy in force of each name, for what others used of it. Names are the operator's. */
   const policies = new Map<string, Policy>();
-  let shares = new WeakMap<Policy, { readonly share: Policy | undefined }>();
+  let shareFor = sharesOf(atLeast);
   let longestWindowMs = 0;
 
   function wrap(given: Store): Store<'sync'> {
@@ -110,12 +110,6 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
 
   function isLost(nowMs: number): boolean {
     return !(nowMs - heardMs <= lostMs) || nowMs < gapUntilMs;
-  }
-
-  function shareFor(policy: Policy): Policy | undefined {
-    const known = shares.get(policy) ?? { share: shareOf(policy, { instances: knownInstances }) };
-    shares.set(policy, known);
-    return known.share;
   }
 
   // --- Deciding.
@@ -225,7 +219,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
     if (hasGap) gapUntilMs = heardMs + longestWindowMs;
     for (const message of messages) if (peers.isNews(message, heardMs)) count(message);
     const instances = Math.max(atLeast, peers.count(heardMs));
-    if (instances !== knownInstances) shares = new WeakMap();
+    if (instances !== knownInstances) shareFor = sharesOf(instances);
     knownInstances = instances;
   }
 

@@ -477,6 +477,21 @@ describe('a store that answers later', () => {
     return { clock, remote, layer, store, apply };
   }
 
+  it('a store that says nothing costs the deadline once, and is asked again after a while', async () => {
+    const { clock, remote, store } = late({ to: 'open', breaker: { consecutiveFailures: 1000 } });
+    const first = store.apply([full({})]);
+    await settled();
+    clock.advance(20);
+    expect((await first)[0]).toMatchObject({ degraded: 'open' });
+    for (let i = 0; i < 10; i += 1) expect((await store.apply([full({})]))[0]).toMatchObject({ degraded: 'open' });
+    expect(remote.trips.length).toBe(1);
+    clock.advance(1000);
+    const again = store.apply([full({})]);
+    await settled();
+    remote.trips[1]!.arrive();
+    expect((await again)[0]!.degraded).toBeUndefined();
+  });
+
   it('has so long, and is answered as it was', async () => {
     const { clock, remote, apply } = late();
     const call = apply({});
@@ -702,3 +717,10 @@ function caught(call: () => unknown): Error {
   }
   return raise('It did not throw.');
 }
+
+it('a repeated request is counted once by the local share too', () => {
+  const { store } = down({ to: 'local' });
+  const policy = fixedWindow({ limit: 2, window: '1h' });
+  const once = () => store.apply([full({ policy, key: 'again' })], undefined, 'one')[0]!.remaining;
+  expect([once(), once()]).toEqual([1, 1]);
+});

@@ -8,7 +8,7 @@
  */
 import type { Check } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import type { Policy } from '../../vocabulary/policy.ts';
+import { isSamePolicy, type Policy } from '../../vocabulary/policy.ts';
 
 export interface Refusal {
   readonly checks: readonly Check[];
@@ -129,20 +129,4 @@ function isSameCheck(a: Check, b: Check): boolean {
       (a.shadow ?? false) === (b.shadow ?? false) &&
       isSamePolicy(a.policy, b.policy))
   );
-}
-
-// Each policy is turned into text once, and only where two are not one and the same object.
-const texts = new WeakMap<Policy, string>();
-
-function isSamePolicy(a: Policy, b: Policy): boolean {
-  return a === b || textOf(a) === textOf(b);
-}
-
-function textOf(policy: Policy): string {
-  let text = texts.get(policy);
-  if (text === undefined) {
-    text = JSON.stringify(policy);
-    texts.set(policy, text);
-  }
-  return text;
 }

@@ -3,7 +3,7 @@
  */
 import type { Check, Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import type { Policy } from '../../vocabulary/policy.ts';
+import { isSamePolicy } from '../../vocabulary/policy.ts';
 import type { LeaseClock, Stamp } from './lease-clock.ts';
 import type { Lending } from './lending.ts';
 import type { LeasedSettings } from './settings.ts';
@@ -162,9 +162,4 @@ export class Slices {
       this.#holding.clear();
     }
   }
-}
-
-// A caller may build its policy anew for every call; what it says is what counts.
-function isSamePolicy(a: Policy, b: Policy): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

@@ -341,3 +341,18 @@ describe('both limits together', () => {
     );
   });
 });
+
+it('takes a request id for the same request only where all of it is the same', () => {
+  const local = gcra({ limit: 2, window: '1h' });
+  const store = layered(memoryStore(), preLimit({ policy: local }));
+  const ask = (key: string) =>
+    store.apply([{ name: 'api', key, policy: gcra({ limit: 100, window: '1h' }), cost: 2 }], undefined, 'one')[0]
+      ?.allowed;
+  expect([ask('a'), ask('a'), ask('b')]).toEqual([true, true, true]);
+  const [third] = store.apply(
+    [{ name: 'api', key: 'a', policy: gcra({ limit: 100, window: '1h' }), cost: 1 }],
+    undefined,
+    'one',
+  );
+  expect(third?.allowed).toBe(false);
+});

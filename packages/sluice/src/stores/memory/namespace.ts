@@ -7,7 +7,7 @@
 import { mustSupport } from '../../algorithms/algorithm.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
-import { checkCost, type Policy } from '../../vocabulary/policy.ts';
+import { checkCost, type Policy, policyJson } from '../../vocabulary/policy.ts';
 import type { Check, Operation } from '../store.ts';
 import { carryOver, chargeAnew, everything } from './carry-over.ts';
 import type { Moment } from './moment.ts';
@@ -73,15 +73,6 @@ export function refusable(operation: Operation | undefined): boolean {
   return takes(operation) || operation === 'peek';
 }
 
-// Each policy is turned into text once.
-const policyTexts = new WeakMap<Policy, string>();
-
-function textOf(policy: Policy): string {
-  const text = policyTexts.get(policy) ?? JSON.stringify(policy);
-  policyTexts.set(policy, text);
-  return text;
-}
-
 /** What a full store says. When a key will be forgotten is not known; asking again every second costs little. */
 export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'store-full' } as const;
 
@@ -92,17 +83,17 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
   const { receipts } = past;
 
   function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {
-    const known = tables.get(textOf(policy));
+    const known = tables.get(policyJson(policy));
     if (known) return known;
     if (retains && tables.size >= fewTables) dropEmpty(moment);
     return include(tableOf(name, policy, stalenessMs, sinceMs, past));
   }
 
   function include(table: Table): Table {
-    const before = tables.get(textOf(table.policy));
+    const before = tables.get(policyJson(table.policy));
     // Whoever is bound to it must not write to it any more.
     if (before) before.isDropped = true;
-    tables.set(textOf(table.policy), table);
+    tables.set(policyJson(table.policy), table);
     room.tables = [...room.tables.filter(({ isDropped }) => !isDropped), table];
     // A key may come back under the longest of the windows, so nothing of it is forgotten before that has passed.
     const longestMs = Math.max(...Array.from(tables.values(), strictWindowMs));

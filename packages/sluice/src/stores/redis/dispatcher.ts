@@ -114,7 +114,7 @@ export function scriptCall(connection: Connection): Call {
 }
 
 /** Some key's state is of an algorithm that the script did not have. */
-export function addTwin({ twins }: Message, code: number): void {
+function addTwin({ twins }: Message, code: number): void {
   const name = twinWithCode(code);
   if (name === undefined || twins.has(name)) {
     throw new SluiceError('store-unavailable', `A key in Redis has state of an unknown algorithm (code ${code}).`);

@@ -17,49 +17,48 @@
 -- first that holds, and what was given back. Behind that, a log has its ring, from a fixed place on.
 
 local function long_way(keys, args, server_ms)
-local function number_text(number)
-  return string.format('%.17g', number)
-end
-
-local by_code = {}
-for _, algorithm in pairs(algorithms) do by_code[algorithm.code] = algorithm end
-
-local function linger_ms_of(algorithm, numbers)
-  return algorithm.linger_ms and algorithm.linger_ms(numbers) or 0
-end
-
--- Whether state written under these values is under this policy; how far back it is kept does not make it another.
-local function is_under(record, policy)
-  if record.algorithm ~= policy.algorithm then return false end
-  local fields, coverage = policy.algorithm.fields, policy.algorithm.coverage
-  for i, value in ipairs(policy.values) do
-    if record.values[i] ~= value and not (coverage and coverage[fields[i]]) then return false end
+  local function number_text(number)
+    return string.format('%.17g', number)
   end
-  return true
-end
 
--- The operations that can be refused.
-local refusable = { check = true, reserve = true, acquire = true, take = true, peek = true }
+  local by_code = {}
+  for _, algorithm in pairs(algorithms) do by_code[algorithm.code] = algorithm end
 
-local function check_of(text)
-  local begins, operation, key, policy, cost, rest = string.match(text, '^(%+?)(%a*) ?(%d+) (%d+) (%S+)(.*)$')
-  if operation == '' then operation = 'check' end
-  local check = { begins = begins ~= '', operation = operation, key = tonumber(key), policy = tonumber(policy) }
-  check.cost, check.delay, check.refusable = tonumber(cost), infinity, refusable[operation]
-  if rest ~= '' then
-    for name, value in string.gmatch(rest, '(%a+)=(%S+)') do
-      if name ~= 'receipt' then
-        check[name] = tonumber(value)
-      else
-        check.receipt = {}
-        for number in string.gmatch(value, '[^,]+') do check.receipt[#check.receipt + 1] = tonumber(number) end
+  local function linger_ms_of(algorithm, numbers)
+    return algorithm.linger_ms and algorithm.linger_ms(numbers) or 0
+  end
+
+  -- Whether state written under these values is under this policy; how far back it is kept does not make it another.
+  local function is_under(record, policy)
+    if record.algorithm ~= policy.algorithm then return false end
+    local fields, coverage = policy.algorithm.fields, policy.algorithm.coverage
+    for i, value in ipairs(policy.values) do
+      if record.values[i] ~= value and not (coverage and coverage[fields[i]]) then return false end
+    end
+    return true
+  end
+
+  -- The operations that can be refused.
+  local refusable = { check = true, reserve = true, acquire = true, take = true, peek = true }
+
+  local function check_of(text)
+    local begins, operation, key, policy, cost, rest = string.match(text, '^(%+?)(%a*) ?(%d+) (%d+) (%S+)(.*)$')
+    if operation == '' then operation = 'check' end
+    local check = { begins = begins ~= '', operation = operation, key = tonumber(key), policy = tonumber(policy) }
+    check.cost, check.delay, check.refusable = tonumber(cost), infinity, refusable[operation]
+    if rest ~= '' then
+      for name, value in string.gmatch(rest, '(%a+)=(%S+)') do
+        if name ~= 'receipt' then
+          check[name] = tonumber(value)
+        else
+          check.receipt = {}
+          for number in string.gmatch(value, '[^,]+') do check.receipt[#check.receipt + 1] = tonumber(number) end
+        end
       end
     end
+    return check
   end
-  return check
-end
 
-local function go_the_long_way(keys, args, server_ms)
   local own_ms = tonumber(args[1])
   local now_ms = own_ms or server_ms
   local policies, records, replies = {}, {}, {}
@@ -462,7 +461,4 @@ local function go_the_long_way(keys, args, server_ms)
   end
   for request, known in pairs(answers) do put(keys[request], known.text, known.replay_ms) end
   return replies
-end
-
-return go_the_long_way(keys, args, server_ms)
 end

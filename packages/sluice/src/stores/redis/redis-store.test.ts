@@ -557,3 +557,27 @@ describe('limiters and rules', () => {
     expect((await jobs.acquire('key')).allowed).toBe(true);
   });
 });
+
+describe('many callers of one store', () => {
+  it('who changes tier keeps what was used and no more, also where another process served the other tier', async () => {
+    const tiers = { free: slidingLog({ limit: 1, window: '1m' }), paid: slidingLog({ limit: 1000, window: '1h' }) };
+    const processes = [begin(), begin()].map((store) => rules([{ name: 'plan', key: 'user', tiers }], { store }));
+    await processes[0]!.check({ user: 'alice', tier: 'free' });
+    const { allowed, tightest } = await processes[1]!.check({ user: 'alice', tier: 'paid' });
+    expect([allowed, tightest?.remaining]).toEqual([true, 998]);
+  });
+
+  it('somebody else’s value under one key fails that key only, and is left as it is', async () => {
+    const store = begin();
+    const limit = limiter(gcra({ limit: 10, window: '1h' }), { store, name: 'shared' });
+    await limit.check('bad');
+    const [key] = (await server.call<string[]>('KEYS', `${prefix}*{bad}shared`)) as [string];
+    await server.call('DEL', key);
+    await server.call('HSET', key, 'field', 'value');
+    const [before, bad, after] = await Promise.allSettled(['a', 'bad', 'b'].map((each) => limit.check(each)));
+    expect(before).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
+    expect(after).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
+    expect((bad as PromiseRejectedResult).reason.message).toContain(key);
+    expect(await server.call('HGET', key, 'field')).toBe('value');
+  });
+});

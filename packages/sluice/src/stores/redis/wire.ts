@@ -1,4 +1,5 @@
 /** Batches of checks as long-way.lua and short-way.lua read them, and its reply as decisions. */
+import { algorithmOf } from '../../algorithms/algorithm.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import type { Check } from '../store.ts';
@@ -112,7 +113,7 @@ function details(check: Check, nowMs: number): string {
   const { shadow, maxDelayMs, sinceMs, changedMs, actual, durationMs, receipt, policy } = check;
   let text = shadow ? ' shadow=1' : '';
   if (maxDelayMs !== undefined && maxDelayMs !== Number.POSITIVE_INFINITY) text += ` delay=${maxDelayMs}`;
-  if (policy.algorithm === 'smooth' && sinceMs !== undefined) text += ` idle=${nowMs - sinceMs}`;
+  if (algorithmOf(policy).idles && sinceMs !== undefined) text += ` idle=${nowMs - sinceMs}`;
   // Since the beginning means: since before any state that could be found.
   if (changedMs !== undefined && changedMs !== sinceMs) text += ` changed=${nowMs - changedMs}`;
   if (actual !== undefined) text += ` actual=${actual}`;
