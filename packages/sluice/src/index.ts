@@ -48,6 +48,7 @@ export { parseRules } from './limit/parse-rules.ts';
 export { RateLimiter } from './limit/rate-limiter.ts';
 export type { Reservation, ReserveOptions } from './limit/reservation.ts';
 export {
+  type KeyCall,
   type Rule,
   type RuleCounts,
   type RuleOptions,

@@ -46,6 +46,28 @@ describe('rules', () => {
     expect(limits.peek({ user: 'a' }, { cost: 0 }).decisions[0]).toMatchObject({ rule: 'roomy', remaining: 9 });
   });
 
+  it('can be asked one by one, with the key given', () => {
+    const limits = rules([
+      { name: 'per-ip', key: 'ip', policy: perMinute(2), match: { path: '/upload' } },
+      { name: 'per-user', key: 'user', tiers: { free: perMinute(1), paid: perMinute(3) } },
+      { name: 'watched', key: 'user', policy: perMinute(1), shadow: true },
+    ]);
+    expect(limits.checkKey('per-ip', '2001:db8::1')).toMatchObject({ allowed: true, remaining: 1, rule: 'per-ip' });
+    // The same network, written otherwise; and what a subject used counts too.
+    expect(limits.check({ ip: '2001:db8::2', path: '/upload' }).allowed).toBe(true);
+    expect(limits.checkKey('per-ip', '2001:db8:0:0::3')).toMatchObject({ allowed: false });
+    expect(limits.peekKey('per-user', 'ann', { cost: 0 })).toMatchObject({ limit: 1, remaining: 1 });
+    expect(limits.checkKey('per-user', 'ann', { tier: 'paid', cost: 2 })).toMatchObject({ limit: 3, remaining: 1 });
+    expect(limits.peekKey('per-user', 'ann', { tier: 'paid' })).toMatchObject({ allowed: true, remaining: 0 });
+    limits.override('per-user', 'ann', { limit: 10 });
+    expect(limits.checkKey('per-user', 'ann')).toMatchObject({ limit: 10, remaining: 7 });
+    expect(limits.checkKey('watched', 'ann', { cost: 2 })).toMatchObject({ allowed: false, shadow: true });
+    expect(limits.counts()).toMatchObject({ 'per-ip': { allowed: 2, refused: 1 }, watched: { refused: 1 } });
+    expect(limits.keyOf('per-ip', { ip: '2001:db8::1', path: '/upload' })).toBe('2001:db8:0:0:0:0:0:0/56');
+    expect(limits.keyOf('per-ip', { ip: '2001:db8::1', path: '/' })).toBeUndefined();
+    expect(() => limits.checkKey('per-usr', 'ann')).toThrow('rule must be one of per-ip, per-user, watched');
+  });
+
   it('of several that refuse, the tightest has the longest wait; of several that allow, the smallest share left', () => {
     const limits = rules(
       [

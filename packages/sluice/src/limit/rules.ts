@@ -84,12 +84,23 @@ export interface RulesCall {
   readonly requestId?: string;
 }
 
+export interface KeyCall extends RulesCall {
+  /** Which of the rule's tiers. Default: the one of a subject without a tier. */
+  readonly tier?: string;
+}
+
 export interface Rules<M extends Mode = 'sync'> {
   check(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
   /** What `check` would answer; changes nothing. */
   peek(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
   /** Gives back the places that a check took under concurrency rules; does nothing for a result without any. */
   release(result: RulesResult, options?: TimeOptions): Reply<M, void>;
+  /** One rule alone, with its key given instead of read from a subject. Neither the lists nor the rule's match are asked. */
+  checkKey(rule: string, key: string, options?: KeyCall): Reply<M, Decision>;
+  /** What `checkKey` would answer; changes nothing. */
+  peekKey(rule: string, key: string, options?: KeyCall): Reply<M, Decision>;
+  /** The key by which a rule limits a subject; undefined where it does not apply to it. */
+  keyOf(rule: string, subject: Subject): string | undefined;
   /** Forgets one key of a rule. */
   reset(rule: string, key: string): Reply<M, Decision>;
   /** Another limit for one key of a rule, from the next check on; what was used stays used. */
@@ -156,6 +167,25 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     return found;
   }
 
+  function checkOf(one: ReadRule, key: string, subject: Subject, cost: number, operation: 'check' | 'peek'): Check {
+    const { name, shadow, onStoreFailure } = one.rule;
+    const policy = one.overrides.apply(key, one.policyOf(subject));
+    // What is taken as a lease has to be found again to be released.
+    const leased: Operation = operation === 'check' && algorithmOf(policy).release ? 'acquire' : operation;
+    return { name, key, policy, cost, operation: leased, sinceMs, shadow, onStoreFailure };
+  }
+
+  function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
+    const one = ruleOf(rule);
+    const subject = call.tier === undefined ? {} : { tier: call.tier };
+    const check = checkOf(one, stateKey(one, key), subject, checkCost(call.cost ?? 1), operation);
+    return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
+      const { allowed } = decision as Decision;
+      if (operation === 'check') one.counts[allowed ? 'allowed' : 'refused'] += 1;
+      return decision as Decision;
+    });
+  }
+
   function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek'): Answer<RulesResult> {
     if (typeof subject !== 'object' || subject === null) throw invalid('subject', 'an object of fields', subject);
     const cost = checkCost(call.cost ?? 1);
@@ -165,14 +195,10 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     const asked: ReadRule[] = [];
     const checks: Check[] = [];
     for (const one of read) {
-      const key = one.applies(subject) ? one.keyOf(subject) : undefined;
-      if (key === undefined || key === null) continue;
-      const { name, shadow, onStoreFailure } = one.rule;
-      const policy = one.overrides.apply(String(key), one.policyOf(subject));
-      // What is taken as a lease has to be found again to be released.
-      const leased: Operation = operation === 'check' && algorithmOf(policy).release ? 'acquire' : operation;
+      const key = keyIn(subject, one);
+      if (key === undefined) continue;
       asked.push(one);
-      checks.push({ name, key: String(key), policy, cost, operation: leased, sinceMs, shadow, onStoreFailure });
+      checks.push(checkOf(one, key, subject, cost, operation));
     }
     if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
     return andThen(store.apply(checks, atMs, call.requestId), (decisions) => {
@@ -194,6 +220,8 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     ...answering(store.mode, {
       check: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'check'),
       peek: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'peek'),
+      checkKey: (rule: string, key: string, call?: KeyCall) => evaluateKey(rule, key, call ?? {}, 'check'),
+      peekKey: (rule: string, key: string, call?: KeyCall) => evaluateKey(rule, key, call ?? {}, 'peek'),
       release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
         const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
         const taken = checks.flatMap((check, i): Check[] => {
@@ -217,6 +245,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
         return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
       },
     }),
+    keyOf: (rule: string, subject: Subject) => keyIn(subject, ruleOf(rule)),
     override(rule: string, key: string, override: Override): void {
       const found = ruleOf(rule);
       found.overrides.set(stateKey(found, key), override, found.fixedPolicies);
@@ -269,6 +298,12 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
       throw new SluiceError(error.code, `Rule "${name}": ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+/** The key of a subject under a rule that applies to it. A function may say null, or give a number. */
+function keyIn(subject: Subject, { applies, keyOf }: ReadRule): string | undefined {
+  const key: unknown = applies(subject) ? keyOf(subject) : undefined;
+  return key === undefined || key === null ? undefined : String(key);
 }
 
 /** A key as the store knows it: an address of a rule by `ip` may be written in any way. */
