@@ -31,7 +31,7 @@ const HEADER_BYTES = 128;
 
 // The policies in use, each with its name, so that every thread can read what another has written. An entry: the sum of its
 // text (0 until it is there), the length, before when its name's keys may have been forgotten, and the text.
-export const mostPolicies = 256;
+export const mostPolicies = 4096;
 export const policyEntryBytes = 1024;
 const policyBytes = mostPolicies * policyEntryBytes;
 
@@ -52,7 +52,7 @@ export const groupSize = 128;
 // Groups are filled by two thirds when all keys are there: chance then seldom overfills one.
 const fill = 2 / 3;
 
-const magic = 0x51_1c_e0_01;
+const magic = 0x51_1c_e0_02;
 
 export interface Layout {
   readonly buffer: SharedArrayBuffer;
@@ -97,15 +97,20 @@ export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, orig
   return buffer;
 }
 
+/** A buffer with what a snapshot holds. Its clock goes on from the wall clock: another boot of the machine counts from elsewhere. */
+export function bufferFrom(snapshot: Uint8Array, originMs: number): SharedArrayBuffer {
+  const buffer = new SharedArrayBuffer(snapshot.byteLength);
+  new Uint8Array(buffer).set(snapshot);
+  const { words, floats, groups, stride, places } = layoutOf(buffer);
+  if (groups < 1 || words.length !== places + groups * groupSize * stride) throw notOurs();
+  floats[ORIGIN_MS] = originMs;
+  return buffer;
+}
+
 export function layoutOf(buffer: SharedArrayBuffer): Layout {
   const isWhole = buffer.byteLength > HEADER_BYTES && buffer.byteLength % 8 === 0;
   const words = new Int32Array(isWhole ? buffer : new SharedArrayBuffer(4));
-  if (words[MAGIC] !== magic) {
-    throw new SluiceError(
-      'invalid-option',
-      'buffer must be the buffer of another sharedMemoryStore() of this version.',
-    );
-  }
+  if (words[MAGIC] !== magic) throw notOurs();
   const groups = words[GROUPS]!;
   const cellsPerKey = words[CELLS]!;
   return {
@@ -122,6 +127,13 @@ export function layoutOf(buffer: SharedArrayBuffer): Layout {
     groupLocks: (HEADER_BYTES + policyBytes) / 4,
     places: placesAt(groups),
   };
+}
+
+function notOurs(): SluiceError {
+  return new SluiceError(
+    'invalid-option',
+    'buffer must be the buffer of another sharedMemoryStore() of this version, and snapshot a snapshot of one.',
+  );
 }
 
 function placeWords(cellsPerKey: number): number {

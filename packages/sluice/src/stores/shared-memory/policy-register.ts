@@ -30,6 +30,9 @@ export class PolicyRegister {
   /** Those known here, by number. */
   readonly policies: (NamedPolicy | undefined)[] = [];
   private readonly numbers = new Map<string, number>();
+  private readonly times = new Map<string, number[]>();
+  // All entries before this one have been read.
+  private allBefore = 0;
   private readonly layout: Layout;
   private readonly patienceMs: number;
   private readonly onPolicy: (policy: NamedPolicy) => void;
@@ -43,12 +46,13 @@ export class PolicyRegister {
   /** Reads what other threads have added. */
   read(): void {
     const count = Math.min(mostPolicies, Atomics.load(this.layout.words, POLICY_COUNT));
-    for (let number = 0; number < count; number += 1) if (!this.policies[number]) this.readEntry(number);
+    for (let number = this.allBefore; number < count; number += 1) if (!this.policies[number]) this.readEntry(number);
+    while (this.allBefore < count && this.policies[this.allBefore]) this.allBefore += 1;
   }
 
   /** Where the time is before which keys of a name may have been forgotten, as an index of whole numbers; one per entry. */
-  timesOf(name: string): number[] {
-    return this.policies.flatMap((named, number) => (named?.name === name ? [this.at(number) / 2 + 1] : []));
+  timesOf(name: string): readonly number[] {
+    return this.times.get(name) ?? [];
   }
 
   /** The number of a policy, which is added if it is new. */
@@ -105,6 +109,7 @@ export class PolicyRegister {
 
   private learn(number: number, named: NamedPolicy, text: string): void {
     this.policies[number] = named;
+    this.times.set(named.name, [...(this.times.get(named.name) ?? []), this.at(number) / 2 + 1]);
     if (!this.numbers.has(text)) this.numbers.set(text, number);
     this.onPolicy(named);
   }

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { build } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
@@ -365,6 +366,38 @@ describe('wrong use', () => {
     [{ keys: 'exact' }, 'sharedMemoryStore options has no field "keys"'],
   ])('%o is refused', (options, message) => {
     expect(() => sharedMemoryStore(options as never)).toThrow(message);
+  });
+
+  it('a snapshot holds all that was used and blocked, and what is none is refused', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 100 });
+    const daily = fixedWindow({ limit: 3, window: '1d' });
+    const limit = limiter(daily, { store, name: 'daily' });
+    limit.check('ann', 2);
+    limit.block('bob', '1h');
+    const snapshot = store.snapshot();
+    limit.check('ann', 1);
+    const restored = limiter(daily, { store: sharedMemoryStore({ clock, snapshot }), name: 'daily' });
+    expect(restored.check('ann')).toMatchObject({ allowed: true, remaining: 0 });
+    expect(restored.check('ann')).toMatchObject({ allowed: false, reason: 'limit' });
+    expect(restored.check('bob')).toMatchObject({ allowed: false, reason: 'blocked' });
+    expect(restored.check('eve')).toMatchObject({ allowed: true });
+    expect(() => sharedMemoryStore({ snapshot: snapshot.subarray(0, 4096) })).toThrow('snapshot');
+    expect(() => sharedMemoryStore({ snapshot: new Uint8Array(800) })).toThrow('snapshot');
+    expect(() => sharedMemoryStore({ snapshot, maxKeys: 5 })).toThrow('left out beside');
+  });
+
+  it('a snapshot goes on at the wall clock, whatever the machine counts its time from', () => {
+    const before = sharedMemoryStore({ maxKeys: 100 });
+    const after = sharedMemoryStore({ snapshot: before.snapshot() });
+    expect(Math.abs(after.clock.now() - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('has room for thousands of policies under one name', () => {
+    const store = sharedMemoryStore({ clock: new TestClock(), maxKeys: 100 });
+    for (let limit = 1; limit <= 3000; limit += 1) {
+      expect(limiter(gcra({ limit, window: '1d' }), { store, name: 'many' }).check('ann', 0).allowed).toBe(true);
+    }
   });
 
   it('maxKeys beside a buffer is refused', () => {

@@ -25,6 +25,7 @@ import {
   BLOCKED_UNTIL_MS,
   BROKEN,
   bufferFor,
+  bufferFrom,
   EVICTED,
   FIRST_CELL,
   FORGOT_UP_TO_MS,
@@ -45,6 +46,8 @@ import { SharedCheck } from './shared-check.ts';
 export interface SharedMemoryStoreOptions {
   /** The buffer of a store made in another thread. Its `maxKeys` and `cellsPerKey` then apply. */
   readonly buffer?: SharedArrayBuffer | undefined;
+  /** What `snapshot()` gave, perhaps in an earlier process. Its `maxKeys` and `cellsPerKey` then apply. */
+  readonly snapshot?: Uint8Array | undefined;
   /** The most keys held at once, over all names. Default 1,000,000. */
   readonly maxKeys?: number | undefined;
   /**
@@ -69,6 +72,8 @@ export interface SharedMemoryStore extends Store<'sync'> {
   readonly buffer: SharedArrayBuffer;
   /** Of all threads together. `keys` are places in use, also of keys that could be forgotten. */
   stats(): Readonly<SharedMemoryStoreStats>;
+  /** Everything held, as bytes. What a thread is in the middle of counts as full after a restore. */
+  snapshot(): Uint8Array;
 }
 
 /** A key of a batch, with its place. */
@@ -109,7 +114,7 @@ function monotonicMs(): number {
 }
 
 export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): SharedMemoryStore {
-  knownFields('sharedMemoryStore options', options, 'buffer maxKeys cellsPerKey clock lockPatienceMs');
+  knownFields('sharedMemoryStore options', options, 'buffer snapshot maxKeys cellsPerKey clock lockPatienceMs');
   mustFit(undefined, options.clock);
   const { maxKeys = 1_000_000, cellsPerKey = 4, lockPatienceMs = 100 } = options;
   for (const [field, value] of [
@@ -121,13 +126,22 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   }
   if (cellsPerKey > 100_000) throw invalid('cellsPerKey', 'at most 100000', cellsPerKey);
   aboveZero('lockPatienceMs', lockPatienceMs);
-  if (options.buffer && (options.maxKeys ?? options.cellsPerKey) !== undefined) {
-    throw invalid('maxKeys and cellsPerKey', 'left out beside a buffer', [options.maxKeys, options.cellsPerKey]);
+  const { buffer, snapshot } = options;
+  if ((buffer ?? snapshot) && (options.maxKeys ?? options.cellsPerKey) !== undefined) {
+    const given = [options.maxKeys, options.cellsPerKey];
+    throw invalid('maxKeys and cellsPerKey', 'left out beside a buffer or a snapshot', given);
+  }
+  if (buffer && snapshot) throw invalid('snapshot', 'left out beside a buffer', 'both');
+  if (snapshot !== undefined && !(snapshot instanceof Uint8Array)) {
+    throw invalid('snapshot', 'the bytes that snapshot() gave', snapshot);
   }
   if (options.buffer !== undefined && !(options.buffer instanceof SharedArrayBuffer)) {
     throw invalid('buffer', 'the buffer of another sharedMemoryStore()', options.buffer);
   }
-  const layout = layoutOf(options.buffer ?? bufferFor(maxKeys, cellsPerKey, processSeed, Date.now() - monotonicMs()));
+  const originMs = Date.now() - monotonicMs();
+  const own = () =>
+    snapshot ? bufferFrom(snapshot, originMs) : bufferFor(maxKeys, cellsPerKey, processSeed, originMs);
+  const layout = layoutOf(buffer ?? own());
   const { words, floats, wholes } = layout;
   const clock = options.clock ?? sharedClock(floats[ORIGIN_MS]!);
   const places = new Places(layout, lockPatienceMs);
@@ -431,6 +445,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
       refusedNewcomers: Atomics.load(words, REFUSED),
       brokenLocks: Atomics.load(words, BROKEN),
     }),
+    snapshot: () => new Uint8Array(layout.buffer).slice(),
   };
 
   function tableFor(name: string, policy: Policy, sinceMs: number | undefined): Table {
