@@ -28,6 +28,21 @@ describe('the bound', () => {
     expect(store.stats()).toEqual({ keys: 10, evictedLiveKeys: 990, refusedNewcomers: 0 });
   });
 
+  it('keeps keys that were used up through a flood of others, however few they are among their kind', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock, maxKeys: 1000, keys: 'fingerprint' });
+    const used = ['flooded', 'other'].map((name) => limiter(gcra({ limit: 100, window: '1d' }), { store, name }));
+    const keys = Array.from({ length: 150 }, (_, i) => `used-${i}`);
+    for (const limit of used) for (const key of keys) limit.check(key, 100);
+    const flooded = limiter(gcra({ limit: 10, window: '1m' }), { store, name: 'flooded' });
+    for (let i = 0; i < 20_000; i += 1) {
+      clock.advance(0.01);
+      flooded.check(`f${i}`);
+    }
+    for (const limit of used) expect(keys.filter((key) => limit.peek(key).allowed)).toEqual([]);
+    expect(store.stats().evictedLiveKeys).toBeGreaterThan(18_000);
+  });
+
   it('makes a strict policy refuse newcomers rather than forget a limited key, says why, and counts it', () => {
     const clock = new TestClock();
     const store = memoryStore({ clock, maxKeys: 3 });

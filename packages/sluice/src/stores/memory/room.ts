@@ -33,7 +33,8 @@ export interface MemoryStoreStats {
 
 // How many keys a newcomer makes it look at, and how many at most when it is full.
 const looksPerNewcomer = 2;
-const looksWhenFull = 64;
+const looksWhenFull = 32;
+const measuredEvery = 1024;
 
 export function roomFor(maxKeys = 1_000_000): Room {
   if (!Number.isInteger(maxKeys)) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
@@ -62,7 +63,12 @@ export function roomFor(maxKeys = 1_000_000): Room {
         return true;
       }
       const evictable: Evictable[] = [];
+      look(looksWhenFull, most, moment, evictable);
+      // Again where most keys are: in a small table all that were looked at may matter more than most of those elsewhere.
+      const resumed = turn;
+      turn = largest();
       look(looksWhenFull + newcomers, most, moment, evictable);
+      turn = resumed;
       // All that are needed, or none: a batch that does not fit must not cost others their state.
       const needed = stats.keys - most;
       if (needed > 0 && !strict && evictable.length >= needed) {
@@ -76,6 +82,22 @@ export function roomFor(maxKeys = 1_000_000): Room {
       return stats.keys <= most;
     },
   };
+
+  // Finding it out each time would take longer than the rest.
+  let largestTable = 0;
+  let untilMeasured = 0;
+
+  /** The place of the table with the most keys, as it was a while ago. */
+  function largest(): number {
+    if (untilMeasured === 0 || largestTable >= room.tables.length) {
+      untilMeasured = measuredEvery;
+      room.tables.forEach(({ rows }, i) => {
+        if (rows.size > (room.tables[largestTable]?.rows.size ?? 0)) largestTable = i;
+      });
+    }
+    untilMeasured -= 1;
+    return largestTable;
+  }
 
   /** Looks at so many keys and forgets those that can be forgotten; in a full store only as many as are needed. */
   function look(many: number, most: number, { nowMs }: Moment, evictable?: Evictable[]): void {
