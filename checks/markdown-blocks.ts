@@ -45,5 +45,7 @@ export function shellProblem(line: string, scripts: readonly string[], packageNa
   const installed = /^npm (?:install|i) (\S+)$/.exec(command);
   if (installed) return installed[1] === packageName ? undefined : `the package is called ${packageName}`;
   if (/^(git clone|cd) \S+$/.test(command)) return undefined;
+  // These run until they are ended; `shell-session.ts` starts what they start.
+  if (/^(npx sluice-server|sluice) serve( --[a-z-]+ \S+)*$/.test(command)) return undefined;
   return 'this command is not on the list of commands that the check understands';
 }

@@ -7,8 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Block, codeBlocks, promisedLines, shellProblem } from './markdown-blocks.ts';
 import { read, repositoryFiles, root, runCommand, tsc } from './repository.ts';
+import { commandsOf, isTyped, runSession } from './shell-session.ts';
 
-const pages = repositoryFiles().filter((file) => /^(packages\/.*)?README\.md$|^docs\/guides\/.*\.md$/.test(file));
+const pages = repositoryFiles().filter((file) =>
+  /^((packages|examples)\/.*)?README\.md$|^docs\/guides\/.*\.md$/.test(file),
+);
 const blocks = pages.flatMap((file) => codeBlocks(file, read(file)));
 const titled = (languages: string[]) =>
   blocks
@@ -60,15 +63,19 @@ test.each(titled(['ts', 'js']))('$title compiles, runs, and prints what it says'
   if (promised.length > 0) expect(stdout.trimEnd().split('\n')).toEqual(promised);
 });
 
-test.each(titled(['sh', 'bash']))('$title names commands that exist', ({ block }) => {
-  const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
-  const { name } = JSON.parse(read('packages/sluice/package.json'));
-  const problems = block.code
-    .split('\n')
-    .map((line) => [line, shellProblem(line, scripts, name)] as const)
-    .filter(([, problem]) => problem !== undefined);
-  expect(problems).toEqual([]);
-});
+test.each(titled(['sh', 'bash']))(
+  '$title names commands that exist, and what is typed at a service works',
+  async ({ block }) => {
+    const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
+    const { name } = JSON.parse(read('packages/sluice/package.json'));
+    const problems = commandsOf(block.code)
+      .filter((line) => !isTyped(line))
+      .map((line) => [line, shellProblem(line, scripts, name)] as const)
+      .filter(([, problem]) => problem !== undefined);
+    expect(problems).toEqual([]);
+    expect(await runSession(block.code, folder)).toEqual([]);
+  },
+);
 
 test.each(titled(['json']))('$title parses', ({ block }) => {
   JSON.parse(block.code);

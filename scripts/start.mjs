@@ -1,13 +1,24 @@
-// `npm start`: sets up, builds, and runs the demonstration with whatever arguments follow.
+// `npm start`: sets up, builds, and runs the service with whatever arguments follow. `npm run demo` does the same for the
+// demonstration of the algorithms.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { build, installDependencies, root } from './set-up.mjs';
 
+const programs = {
+  service: ['packages/server/dist/main.js', 'serve', '--banner'],
+  demonstration: ['packages/simulator/dist/demonstration/main.js'],
+};
+
+const [name, ...given] = process.argv.slice(2);
+const [main, ...args] = programs[name === 'demonstration' ? 'demonstration' : 'service'];
+
 if (!installDependencies() || !build()) process.exit(1);
 
-const main = join(root, 'packages/simulator/dist/demonstration/main.js');
-const child = spawn(process.execPath, [main, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
-// The terminal sends Ctrl-C to both; the demonstration decides how to end, and this process reports its answer.
+// Paths among the arguments are the caller's, wherever in the repository npm was called.
+const cwd = process.env.INIT_CWD ?? root;
+const child = spawn(process.execPath, [join(root, String(main)), ...args, ...given], { cwd, stdio: 'inherit' });
+// The terminal sends Ctrl-C to both; the program decides how to end, and this process reports its answer.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => child.kill('SIGTERM'));
+process.on('SIGHUP', () => child.kill('SIGHUP'));
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));

@@ -6,4 +6,5 @@ export { type RedisSentinel, type SentinelOptions, startSentinel } from './redis
 export { type Address, type RedisConfig, type RedisOptions, type RedisServer, startRedis } from './redis-server.ts';
 export { type Reply, ReplyError } from './resp.ts';
 export type { SlotMove } from './slot-move.ts';
+export { type SluiceOptions, type SluiceService, startSluice } from './sluice-service.ts';
 export { type WaitOptions, waitUntil } from './wait-until.ts';

@@ -16,7 +16,7 @@ const defaults: Options = { seed: 1, seconds: 40, format: 'text' };
 
 export const helpText = `Traffic of three clients through each of Sluice's algorithms, in simulated time.
 
-usage: npm start -- [options]
+usage: npm run demo -- [options]
 
   --seed n       what all randomness comes from, a whole number (default ${defaults.seed})
   --seconds n    how long the traffic lasts, ${shortestSeconds} to ${longestSeconds} (default ${defaults.seconds})

@@ -1,4 +1,4 @@
-/** `npm start`: Sluice at work, drawn in the terminal. Nothing sleeps: all time is simulated. */
+/** `npm run demo`: Sluice at work, drawn in the terminal. Nothing sleeps: all time is simulated. */
 import { helpText, parseArguments } from './arguments.ts';
 import { experiment } from './experiment.ts';
 import { reportJson } from './json.ts';
@@ -7,7 +7,7 @@ import { reportLines } from './report.ts';
 
 const { stdout, stderr, env } = process;
 
-// `npm start | head` closes the pipe early, which is no error of ours.
+// `npm run demo | head` closes the pipe early, which is no error of ours.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

@@ -1,4 +1,4 @@
-/** The page that `npm start` prints: a single pass of lines, at most 100 columns wide. */
+/** The page that `npm run demo` prints: a single pass of lines, at most 100 columns wide. */
 import type { Outcome } from '../outcome.ts';
 import { windowMs } from './contenders.ts';
 import { arrivalsLine, axisLine, glyphs, type Mark, marksOf, type Scale, secondsText, tableLines } from './drawing.ts';

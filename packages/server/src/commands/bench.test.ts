@@ -1,0 +1,126 @@
+/** The command as users call it: the built program, with measurements of a fraction of a second. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { waitUntil } from '@sluice/test-servers';
+import { describe, expect, it } from 'vitest';
+import type { MachineFigures } from '../load/machine-figures.ts';
+import { version } from '../version.ts';
+
+const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** It measures for seconds; a busy machine may take its time all the same. */
+const longestMs = 170_000;
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function bench(...args: string[]): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [program, 'bench', ...args], { timeout: longestMs }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // There is no such process.
+  }
+}
+
+const tiny = ['--seconds', '0.2', '--keys', '2000'];
+
+describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
+  it('writes figures of every protocol as JSON, and its progress elsewhere', async () => {
+    const { code, stdout, stderr } = await bench('--quick', ...tiny, '--json');
+    expect(stderr).toContain('how many it can do');
+    expect(code, stderr).toBe(0);
+    const figures = JSON.parse(stdout) as MachineFigures;
+    expect(figures).toMatchObject({ kind: 'sluice-bench', format: 1, version });
+    expect(Object.keys(figures).sort()).toEqual(
+      ['date', 'format', 'kind', 'machine', 'memory', 'protocols', 'settings', 'version'].sort(),
+    );
+    expect(new Date(figures.date).toISOString()).toBe(figures.date);
+    expect(figures.machine).toEqual({
+      cpuModel: expect.any(String),
+      cores: expect.any(Number),
+      memoryBytes: expect.any(Number),
+      platform: process.platform,
+      architecture: process.arch,
+      nodeVersion: process.version,
+    });
+    expect(figures.settings).toEqual({ secondsPerMeasurement: 0.2, threads: 1, loadRatio: 0.7 });
+    expect(figures.protocols.map(({ protocol, pipelined }) => [protocol, pipelined])).toEqual([
+      ['http', 1],
+      ['resp', 1],
+      ['resp', 64],
+      ['grpc', 1],
+      ['grpc', 16],
+    ]);
+    for (const one of figures.protocols) {
+      expect(one).toMatchObject({ errors: 0 });
+      expect(one.checksPerSecondPerCore).toBeGreaterThan(0);
+      expect(one.processorUsPerCheck).toBeGreaterThanOrEqual(0);
+      expect(Object.keys(one.atLoad).sort()).toEqual(
+        ['checksPerSecond', 'maxMs', 'p50Ms', 'p999Ms', 'p99Ms', 'sentLateP99Ms'].sort(),
+      );
+      expect(one.atLoad.p50Ms).toBeLessThanOrEqual(one.atLoad.p99Ms);
+    }
+    expect(figures.memory).toMatchObject({ keys: 2000 });
+    expect(figures.memory.rssBytes).toBeGreaterThan(10_000_000);
+  });
+
+  it('prints a table, and writes the figures of the chosen protocols into a file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
+    try {
+      const file = join(folder, 'figures.json');
+      const { code, stdout, stderr } = await bench(...tiny, '--protocols', 'resp', '--json', file);
+      expect(code, stderr).toBe(0);
+      expect(stdout).toMatch(/checks\/s per core +cpu us +at checks\/s +p50 ms +p99 ms +p99.9 ms +errors/);
+      expect(stdout).toMatch(/^Redis CL\.THROTTLE, 64 at once +[\d,]+ /m);
+      expect(stdout).toMatch(/2,000 keys: \d+ MB resident, \d+ bytes per key/);
+      const figures = JSON.parse(readFileSync(file, 'utf8')) as MachineFigures;
+      expect(figures.protocols.map(({ protocol }) => protocol)).toEqual(['resp', 'resp']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('takes its service along when it is told to end', async () => {
+    const child = spawn(process.execPath, [program, 'bench', '--protocols', 'resp'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await once(child.stderr!, 'data');
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .map(Number);
+    expect(children).not.toEqual([]);
+    child.kill('SIGTERM');
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(1);
+    await waitUntil('the service has ended', () => !children.some(isRunning));
+  });
+
+  it.each([
+    [['--protocols', 'resp,smtp'], 'got "smtp"'],
+    [['--seconds', '0'], 'from 0.1 to 3600'],
+    [['--keys', 'many'], 'from 100 to 100000000'],
+    [['--fast'], "unknown option '--fast'"],
+    [['--json', '/nowhere/figures.json'], '--json must name a file that can be written'],
+  ])('ends with 2 when called with %j', async (args, message) => {
+    const { code, stderr } = await bench(...args);
+    expect(stderr).toContain(message);
+    expect(code).toBe(2);
+  });
+});

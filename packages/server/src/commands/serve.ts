@@ -1,0 +1,162 @@
+/** `sluice serve`: runs the service until it is told to end. */
+import { Command, Option } from 'commander';
+import type { Config } from '../config/config.ts';
+import { formatProblems } from '../config/format-problems.ts';
+import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
+import { EnvoyFilesError, problemText } from '../envoy/file-problem.ts';
+import { serviceLog } from '../operations/log.ts';
+import type { DoorName } from '../operations/metrics.ts';
+import { type RunningService, startService } from '../serve/start-service.ts';
+import type { Listening } from '../threads/doors.ts';
+
+interface ServeFlags {
+  readonly config?: string;
+  readonly envoyConfig?: string;
+  readonly host?: string;
+  readonly http?: string;
+  readonly grpc?: string;
+  readonly resp?: string;
+  readonly workers?: string;
+  readonly store?: string;
+  readonly redis?: string;
+  readonly banner?: boolean;
+}
+
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('Runs the service: HTTP on 8080, gRPC (Envoy) on 8081, the Redis protocol on 6380.')
+    .option('-c, --config <file>', 'configuration, YAML (default: $SLUICE_CONFIG, else no rules)')
+    .option('--envoy-config <directory>', 'files of envoyproxy/ratelimit')
+    .option('--host <address>', 'where all doors listen (default: 127.0.0.1)')
+    .option('--http <port>', 'HTTP port, or "false"')
+    .option('--grpc <port>', 'gRPC port, or "false"')
+    .option('--resp <port>', 'Redis protocol port, or "false"')
+    .option('--workers <count>', 'threads that speak with clients (default: one per core)')
+    .addOption(new Option('--store <type>', 'where the numbers live').choices(['memory', 'redis']))
+    .option('--redis <url>', 'the Redis of --store redis')
+    .option('--banner', 'print the addresses for a person (default: when standard output is a terminal)')
+    .addHelpText(
+      'after',
+      `
+Every setting of the file can also be given in the environment: SLUICE_LISTEN_HTTP=9000.
+SIGHUP reads the configuration again, SIGTERM ends the service when open requests are answered.
+
+  sluice serve --config sluice.yaml
+  curl -i localhost:8080/v1/check -d '{"policy":{"algorithm":"gcra","limit":5,"window":"1m"},"key":"me"}'
+  redis-cli -p 6380 CL.THROTTLE me 4 5 60`,
+    )
+    .action(serve);
+}
+
+async function serve(flags: ServeFlags): Promise<void> {
+  const options: ReadConfigOptions = {
+    path: flags.config,
+    environment: process.env,
+    overrides: {
+      'envoy.directory': flags.envoyConfig,
+      'listen.host': flags.host,
+      'listen.http': flags.http,
+      'listen.grpc': flags.grpc,
+      'listen.resp': flags.resp,
+      workers: flags.workers,
+      'store.type': flags.store ?? (flags.redis === undefined ? undefined : 'redis'),
+      'store.url': flags.redis,
+    },
+  };
+  const read = readConfig(options);
+  if ('problems' in read) {
+    process.stderr.write(`${formatProblems(read.problems, read.sources)}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  await run(read, () => readConfig(options), flags.banner ?? process.stdout.isTTY === true);
+}
+
+async function run(
+  { config, watched }: Extract<ReadConfigResult, { config: Config }>,
+  readAgain: () => ReadConfigResult,
+  hasBanner: boolean,
+): Promise<void> {
+  const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
+  let running: RunningService | undefined;
+  let isEnding = false;
+
+  async function end(exitCode: number, reason: string): Promise<void> {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    log.info({ reason }, 'ending');
+    try {
+      await running?.stop();
+    } catch (error) {
+      log.error({ err: error }, 'could not end well');
+      exitCode = 1;
+    }
+    log.flush();
+    process.exit(exitCode);
+  }
+
+  try {
+    running = await startService({
+      config,
+      watched,
+      readConfig: readAgain,
+      log,
+      onDeath(error) {
+        log.error({ err: error }, 'a thread died');
+        void end(1, 'a thread died');
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`${startProblem(error, config)}\n`);
+    log.flush();
+    process.exit(2);
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(0, signal));
+  const { service, listening } = running;
+  process.on('SIGHUP', () => void service.reload());
+  log.info({ listening: addresses(listening), workers: config.workers, rules: config.rules.length }, 'listening');
+  if (hasBanner) process.stdout.write(banner(listening, config));
+}
+
+/** What keeps a service from starting, said to a person. */
+function startProblem(error: unknown, config: Config): string {
+  if (error instanceof EnvoyFilesError) return error.problems.map(problemText).join('\n');
+  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number };
+  if (code === 'EADDRINUSE') {
+    const door = Object.entries(config.listen).find(([, address]) => address?.port === port)?.[0] ?? 'a door';
+    return `Port ${port} (listen.${door}) is in use. Choose another, such as --${door} 0 for any free one, or end what listens there.`;
+  }
+  if (code === 'EACCES' && port !== undefined) return `Port ${port} may not be opened by this user.`;
+  return message;
+}
+
+function addresses(listening: RunningService['listening']): Record<string, string> {
+  return Object.fromEntries(Object.entries(listening).map(([name, one]) => [name, addressText(one)]));
+}
+
+function addressText({ host, port }: Listening): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function banner(listening: RunningService['listening'], { rules, workers, security }: Config): string {
+  const scheme = security.tls ? 'https' : 'http';
+  const lines: string[] = ['', 'Sluice is listening.', ''];
+  const says: Record<DoorName, (address: string) => string> = {
+    http: (address) => `HTTP    ${scheme}://${address}`,
+    grpc: (address) => `gRPC    ${address}   (Envoy rate limit service)`,
+    resp: (address) => `Redis   ${address}   (CL.THROTTLE and more)`,
+    admin: (address) => `admin   ${scheme}://${address}`,
+  };
+  for (const [name, one] of Object.entries(listening)) lines.push(`  ${says[name as DoorName](addressText(one))}`);
+  lines.push('', `  ${rules.length} rules, ${workers} ${workers === 1 ? 'thread' : 'threads'}`);
+  const token = security.tokens.length > 0 ? " -H 'authorization: Bearer <token>'" : '';
+  const { http, resp } = listening;
+  if (http || resp) lines.push('', 'Try:', '');
+  if (http) {
+    const body = `{"policy":{"algorithm":"gcra","limit":5,"window":"1m"},"key":"me"}`;
+    lines.push(`  curl -i ${scheme}://${addressText(http)}/v1/check${token} -d '${body}'`);
+  }
+  if (resp) lines.push(`  redis-cli -h ${resp.host} -p ${resp.port} CL.THROTTLE me 4 5 60`);
+  return `${lines.join('\n')}\n\n`;
+}

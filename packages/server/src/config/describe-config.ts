@@ -1,0 +1,122 @@
+/** What a configuration amounts to: every setting by its name in the file, and the whole in words. Secrets are in neither. */
+import type { Address, Config } from './config.ts';
+import { durationWords, numberWords, ruleWords } from './policy-words.ts';
+
+/** Where a secret would stand. */
+const hidden = '(hidden)';
+
+/**
+ * Every setting but the rules, by its name in the file, with the value that is in force. Secrets are as they are: this is for
+ * comparing; `shownSettings` is for showing.
+ */
+export function effectiveSettings(config: Config): Record<string, unknown> {
+  const { store, listen, security, limits, snapshot, envoy, tracing } = config;
+  const settings: Record<string, unknown> = {
+    allow: config.allow,
+    deny: config.deny,
+    ipv6Subnet: config.ipv6Subnet,
+    'store.type': store.type,
+    ...(store.type === 'memory'
+      ? { 'store.maxKeys': store.maxKeys }
+      : {
+          'store.url': store.url,
+          'store.prefix': store.prefix,
+          'store.cluster': store.isCluster,
+          'store.fenced': store.isFenced,
+          'store.timeout': store.timeoutMs,
+          'store.onFailure': store.onFailure,
+        }),
+    'listen.http': addressText(listen.http),
+    'listen.grpc': addressText(listen.grpc),
+    'listen.resp': addressText(listen.resp),
+    'listen.admin': addressText(listen.admin),
+    'security.tokens': security.tokens,
+    'security.tls.certificate': security.tls?.certificate,
+    'security.tls.key': security.tls?.key,
+    'security.tls.clientAuthority': security.tls?.clientAuthority,
+    'limits.bodyBytes': limits.bodyBytes,
+    'limits.keyBytes': limits.keyBytes,
+    'limits.batchItems': limits.batchItems,
+    'limits.connections': limits.connections,
+    'limits.pipelineDepth': limits.pipelineDepth,
+    'limits.idle': limits.idleMs,
+    'limits.request': limits.requestMs,
+    workers: config.workers,
+    'snapshot.path': snapshot?.path,
+    'snapshot.every': snapshot?.everyMs,
+    'envoy.directory': envoy?.directory,
+    'envoy.mergeDomains': envoy?.mergeDomains,
+    'envoy.responseHeaders': envoy?.responseHeaders,
+    'logs.level': config.logs.level,
+    'tracing.endpoint': tracing?.endpoint,
+    'tracing.sampleRatio': tracing?.sampleRatio,
+    'tracing.serviceName': tracing?.serviceName,
+    drain: config.drainMs,
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
+
+export function shownSettings(config: Config): Record<string, unknown> {
+  const settings = effectiveSettings(config);
+  settings['security.tokens'] = config.security.tokens.map(() => hidden);
+  if (config.store.type === 'redis') settings['store.url'] = withoutCredentials(config.store.url);
+  if (config.tracing) settings['tracing.endpoint'] = withoutCredentials(config.tracing.endpoint);
+  return settings;
+}
+
+/** An address of a server as it may be shown: parameters may hold passwords too. */
+export function withoutCredentials(address: string): string {
+  if (!URL.canParse(address)) return hidden;
+  const { protocol, host, pathname } = new URL(address);
+  return `${protocol}//${host}${pathname}`;
+}
+
+/** For people, a line each. */
+export function describeConfig(config: Config): string[] {
+  const { store, listen, security, snapshot, envoy, tracing } = config;
+  const lines = config.rules.length === 0 ? ['No rules: only policies that come with a request.'] : ['Rules'];
+  for (const rule of config.rules) {
+    const [head = '', ...tiers] = ruleWords(rule);
+    lines.push(`  ${rule.name}: ${head}`, ...tiers.map((tier) => `    ${tier}`));
+  }
+  if (config.allow.length > 0) lines.push(`  always pass: ${count(config.allow.length, 'match', 'matches')}`);
+  if (config.deny.length > 0) lines.push(`  never pass: ${count(config.deny.length, 'match', 'matches')}`);
+  if (envoy) lines.push(`  and the Envoy descriptors in ${envoy.directory}`);
+
+  lines.push('Doors');
+  const doors = { HTTP: listen.http, gRPC: listen.grpc, RESP: listen.resp, admin: listen.admin };
+  for (const [name, address] of Object.entries(doors)) {
+    if (address !== undefined || name !== 'admin')
+      lines.push(`  ${name.padEnd(5)} ${addressText(address) || 'closed'}`);
+  }
+  const guards = [
+    security.tokens.length > 0 &&
+      (security.tokens.length === 1 ? 'the token' : `one of ${security.tokens.length} tokens`),
+    security.tls?.clientAuthority !== undefined && 'a client certificate',
+  ].filter((guard) => guard !== false);
+  lines.push(
+    `  ${security.tls ? 'TLS' : 'no TLS'}, ${guards.length > 0 ? `clients need ${guards.join(' and ')}` : 'no token is asked for'}`,
+  );
+
+  lines.push(
+    store.type === 'memory'
+      ? `Store: memory, at most ${numberWords(store.maxKeys)} keys${snapshot ? `, kept in ${snapshot.path}` : ''}`
+      : `Store: Redis at ${withoutCredentials(store.url)}, answers within ${durationWords(store.timeoutMs)}, else ${store.onFailure}`,
+    `Workers: ${config.workers}`,
+  );
+  if (tracing)
+    lines.push(
+      `Traces: ${withoutCredentials(tracing.endpoint)}, ${numberWords(tracing.sampleRatio * 100)}% of requests`,
+    );
+  return lines;
+}
+
+/** `false` for a closed door, as in the file. */
+function addressText(address: Address | undefined): string | false {
+  if (address === undefined) return false;
+  return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
+}
+
+function count(howMany: number, noun: string, nouns = `${noun}s`): string {
+  return `${howMany} ${howMany === 1 ? noun : nouns}`;
+}

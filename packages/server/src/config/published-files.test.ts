@@ -1,0 +1,73 @@
+// What is published about the configuration is what the service reads. `vitest run packages/server/src/config -u` writes both anew.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig } from './read-config.ts';
+import { referencePage } from './reference-page.test-support.ts';
+import { configSchema } from './schema.ts';
+import { schemaFile } from './schema-file.test-support.ts';
+import type { SettingSchema } from './schema-kinds.ts';
+import { settings } from './settings.ts';
+
+test('sluice.schema.json is the schema', async () => {
+  await expect(schemaFile(configSchema)).toMatchFileSnapshot('../../sluice.schema.json');
+  expect(JSON.parse(schemaFile(configSchema))).toEqual(configSchema);
+});
+
+test('docs/reference/configuration.md says what the schema says', async () => {
+  await expect(referencePage()).toMatchFileSnapshot('../../../../docs/reference/configuration.md');
+});
+
+test('the reference names every setting with its variable and default', () => {
+  const page = referencePage();
+  for (const { path, variable, schema } of settings) {
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${path}\` |`));
+    expect(row, path).toContain(`\`${variable}\``);
+    if (schema.default !== undefined) expect(row, path).toContain(`\`${schema.default}\``);
+  }
+});
+
+test('the example of the reference is a configuration', () => {
+  const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(referencePage()) ?? [];
+  const read = readConfig({ text: yaml });
+  expect(read).toHaveProperty('config.rules.length', 2);
+});
+
+test('every field of the schema is described, and says what it must be', () => {
+  const wanting: string[] = [];
+  const walk = (schema: SettingSchema, path: string): void => {
+    if (!schema.description?.endsWith('.')) wanting.push(`${path}: description`);
+    if (!schema.errorMessage?.startsWith('must be ')) wanting.push(`${path}: errorMessage`);
+    for (const [name, field] of Object.entries(schema.properties ?? {})) walk(field, `${path}.${name}`);
+    if (schema.items) walk(schema.items, `${path}[]`);
+    if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, `${path}.*`);
+  };
+  walk(configSchema, '');
+  expect(wanting).toEqual([]);
+});
+
+test('every default of the schema is a value that the schema takes', () => {
+  const defaults = settings.filter(({ schema }) => schema.default !== undefined);
+  for (const { path, schema } of defaults) {
+    // A store takes only the fields of its kind; `admin` and the like stand alone.
+    if (path.startsWith('store.') && path !== 'store.type' && path !== 'store.maxKeys') continue;
+    const needed: Record<string, string> = {
+      snapshot: 'path: /tmp/s',
+      envoy: 'directory: .',
+      tracing: 'endpoint: "http://x"',
+    };
+    const [section = '', field] = path.split('.');
+    const value = JSON.stringify(schema.default);
+    const text = field
+      ? `${section}: { ${[needed[section], `${field}: ${value}`].filter(Boolean).join(', ')} }`
+      : `${section}: ${value}`;
+    expect(readConfig({ text }), text).toHaveProperty('config');
+  }
+});
+
+test('the schema is in the package', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  expect(manifest.files).toContain('sluice.schema.json');
+  expect(parse(readFileSync(new URL('../../sluice.schema.json', import.meta.url), 'utf8'))).toEqual(configSchema);
+});

@@ -1,0 +1,173 @@
+/**
+ * The gRPC door: Envoy's rate limit service (RLS v3) and the standard health service, over `node:http2`.
+ *
+ *      Envoy ── h2c or TLS ──► stream ──► Call ──► decode ──► Service.shouldRateLimit ──► encode ──► Call ──► Envoy
+ *
+ * Own code for these few messages instead of a gRPC library: a call then costs about half, and it is all there is to a unary call.
+ */
+import { constants, createSecureServer, createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
+import { type Clock, monotonicClock } from 'sluice';
+import type { Door, DoorSettings, ListenOn } from '../service/door.ts';
+import type { Service, TraceContext } from '../service/service.ts';
+import { Call } from './call.ts';
+import { httpStatusOfStranger, parseCallHeaders } from './call-headers.ts';
+import { type Connection, Connections } from './connections.ts';
+import { Health, rateLimitServiceName } from './health.ts';
+import { decodeHealthCheckRequest, writeHealthCheckResponse } from './health-codec.ts';
+import { decodeRateLimitRequest, writeRateLimitResponse } from './rate-limit-codec.ts';
+import { GrpcError, statusCodes } from './status.ts';
+
+// Of one connection, whatever `pipelineDepth` says: a waiting call takes far more memory than a waiting command of RESP does.
+const concurrentCallsMax = 1000;
+
+export interface GrpcDoorOptions {
+  /** Times idle and slow clients. Default: the real one. */
+  readonly clock?: Clock;
+  /** Calls that are open at once, of all connections together. Default 20,000. */
+  readonly openCallsMax?: number;
+  /** How often the service is asked whether it is ready while somebody watches. Default 1000. */
+  readonly watchEveryMs?: number;
+}
+
+interface Method {
+  /** Health is for load balancers, which have no token. */
+  readonly needsToken: boolean;
+  readonly answer: (call: Call, message: Buffer, trace: TraceContext) => void;
+}
+
+export function grpcDoor(service: Service, doorSettings: DoorSettings, options: GrpcDoorOptions = {}): Door {
+  const settings = {
+    ...doorSettings,
+    clock: options.clock ?? monotonicClock,
+    openCallsMax: options.openCallsMax ?? 20_000,
+  };
+  const server = http2Server(settings);
+  const connections = new Connections(server, settings);
+  const health = new Health(service, settings, options.watchEveryMs ?? 1000);
+  const methods = methodsOf(service, health, settings);
+  const hasToken = tokenCheck(settings);
+  let isOwnSocket = false;
+
+  server.on('stream', (stream, headers) => {
+    const connection = connections.of(stream.session);
+    if (connection !== undefined && connections.hasRoomFor(connection)) {
+      take(new Call(stream, connection, settings), connection, headers);
+      return;
+    }
+    stream.on('error', (error) => settings.log.debug({ err: error }, 'a gRPC call found no room'));
+    // The one code that tells a client that nothing was done, so that it may ask somebody else.
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  });
+
+  function take(call: Call, connection: Connection, headers: IncomingHttpHeaders): void {
+    const httpStatus = httpStatusOfStranger(headers);
+    if (httpStatus !== undefined) {
+      settings.meter.malformed++;
+      call.refuse({ ':status': httpStatus });
+      return;
+    }
+    try {
+      const method = methods.get(headers[':path']!);
+      if (method === undefined) throw unknownMethod(headers[':path']);
+      if (method.needsToken && !hasToken(connection, headers.authorization)) throw unauthenticated();
+      call.receive(parseCallHeaders(headers), method.answer);
+    } catch (error) {
+      call.fail(error);
+    }
+  }
+
+  return {
+    server,
+    async listen(on: ListenOn) {
+      isOwnSocket = !('fd' in on);
+      await listening(server, on);
+      void connections.sweep();
+    },
+    async drain(timeoutMs: number) {
+      // A socket that another thread opened is shared with it: closing it here would close it under the others.
+      if (!isOwnSocket) server.unref();
+      else if (server.listening) server.close();
+      health.drain();
+      await connections.drain(timeoutMs);
+    },
+  };
+}
+
+function methodsOf(service: Service, health: Health, { limits }: DoorSettings): ReadonlyMap<string, Method> {
+  return new Map<string, Method>([
+    [
+      `/${rateLimitServiceName}/ShouldRateLimit`,
+      {
+        needsToken: true,
+        answer: (call, message, trace) => {
+          const request = decodeRateLimitRequest(message, limits.batchItems);
+          call.answer(service.shouldRateLimit(request, trace), writeRateLimitResponse);
+        },
+      },
+    ],
+    [
+      '/grpc.health.v1.Health/Check',
+      {
+        needsToken: false,
+        answer: (call, message) =>
+          call.answer(health.check(decodeHealthCheckRequest(message)), writeHealthCheckResponse),
+      },
+    ],
+    [
+      '/grpc.health.v1.Health/Watch',
+      { needsToken: false, answer: (call, message) => health.watch(decodeHealthCheckRequest(message), call) },
+    ],
+  ]);
+}
+
+function http2Server({ limits, tls, log }: DoorSettings): Http2Server {
+  const options = {
+    settings: { maxConcurrentStreams: Math.min(limits.pipelineDepth, concurrentCallsMax), enablePush: false },
+    // A peer that vanished without a word is noticed by the kernel.
+    keepAlive: true,
+  };
+  if (tls === undefined) return createServer(options);
+  const { cert, key, ca } = tls;
+  const server = createSecureServer({
+    ...options,
+    cert,
+    key,
+    ...(ca && { ca, requestCert: true, rejectUnauthorized: true }),
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: limits.requestMs,
+  });
+  server.on('tlsClientError', (error) => log.debug({ err: error }, 'a TLS handshake at the gRPC door failed'));
+  // Speaks TLS, but not HTTP/2 inside.
+  server.on('unknownProtocol', (socket) => socket.destroy());
+  return server;
+}
+
+function tokenCheck({ tokens, meter }: DoorSettings): (connection: Connection, header: string | undefined) => boolean {
+  return (connection, header) => {
+    if (!tokens.areNeeded) return true;
+    if (header !== undefined && header === connection.acceptedAuthorization) return true;
+    if (tokens.hasBearer(header)) {
+      connection.acceptedAuthorization = header;
+      return true;
+    }
+    meter.unauthorized++;
+    return false;
+  };
+}
+
+function listening(server: Http2Server, on: ListenOn): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(on, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+const unauthenticated = () =>
+  new GrpcError(statusCodes.unauthenticated, 'a token is needed: send the metadata authorization: Bearer <token>');
+
+function unknownMethod(path: string | undefined): GrpcError {
+  return new GrpcError(statusCodes.unimplemented, `there is no method ${JSON.stringify(path?.slice(0, 200) ?? '')}`);
+}

@@ -1,0 +1,220 @@
+/** Administration: rules, overrides, single keys, who is refused most, reading the configuration again. */
+import type { Override } from 'sluice';
+import { andThen } from '../service/answer.ts';
+import type { Answer, ReloadReport } from '../service/service.ts';
+import { objectOf } from './check-request.ts';
+import { Problem, shown } from './problem.ts';
+import { readJson, textOf } from './read-json.ts';
+import { emptyReply, jsonReply, jsonType, problemType, type Reply } from './reply.ts';
+import type { Call, Parameter, Route } from './route.ts';
+import { ref } from './schemas.ts';
+
+const ofKey: Readonly<Record<string, Parameter>> = {
+  rule: { in: 'path', description: "The rule's name.", schema: { type: 'string' }, example: 'per-user' },
+  key: {
+    in: 'path',
+    description: 'The key, percent-encoded. Keys of several fields are joined with |.',
+    schema: { type: 'string' },
+    example: '42',
+  },
+};
+
+const noSuchRule = { description: 'There is no such rule.', type: problemType, schema: ref('Problem') } as const;
+
+/** Goes on only if the rule is there: a name in a path that leads nowhere is a 404. */
+function withRule(call: Call, next: (rule: string, key: string) => Answer<Reply>): Answer<Reply> {
+  const [rule, key] = call.parameters as [string, string];
+  return andThen(call.service.ruleData(), (data) => {
+    const names = data.map(({ name }) => String(name));
+    if (names.includes(rule)) return next(rule, key);
+    throw new Problem(
+      404,
+      `There is no rule ${shown(rule)}. There ${names.length === 0 ? 'are none' : `are ${names.join(', ')}`}.`,
+    );
+  });
+}
+
+export const listRules: Route = {
+  method: 'GET',
+  path: '/v1/rules',
+  area: 'administration',
+  operation: {
+    operationId: 'listRules',
+    summary: 'The configured rules.',
+    tag: 'administration',
+    responses: { 200: { description: 'The rules, as they were written.', type: jsonType, schema: ref('Rules') } },
+  },
+  answer: ({ service }) => andThen(service.ruleData(), (rules) => jsonReply({ rules })),
+};
+
+export const listOverrides: Route = {
+  method: 'GET',
+  path: '/v1/overrides',
+  area: 'administration',
+  operation: {
+    operationId: 'listOverrides',
+    summary: 'Keys that have limits of their own.',
+    tag: 'administration',
+    responses: { 200: { description: 'Those that apply now.', type: jsonType, schema: ref('Overrides') } },
+  },
+  answer: ({ service }) => andThen(service.overrides(), (overrides) => jsonReply({ overrides })),
+};
+
+export const putOverride: Route = {
+  method: 'PUT',
+  path: '/v1/overrides/{rule}/{key}',
+  area: 'administration',
+  body: 'json',
+  operation: {
+    operationId: 'putOverride',
+    summary: 'Another limit for one key, from the next check on. What was used stays used.',
+    tag: 'administration',
+    parameters: ofKey,
+    request: { schema: ref('Override'), examples: { generous: { limit: 5000, window: '1m', expiresIn: '1h' } } },
+    responses: { 204: { description: 'It applies.' }, 404: noSuchRule },
+  },
+  answer(call) {
+    const override = overrideOf(readJson(textOf(call.body)));
+    return withRule(call, (rule, key) => andThen(call.service.override(rule, key, override), () => emptyReply));
+  },
+};
+
+const overrideFields = ['limit', 'window', 'burst', 'expiresIn'];
+
+/** The fields; their values are checked by the rule's algorithm. */
+function overrideOf(data: unknown): Override {
+  const list = overrideFields.join(', ');
+  const override = objectOf('An override', data, list);
+  const other = Object.keys(override).find((field) => !overrideFields.includes(field));
+  if (other !== undefined) throw new Problem(400, `An override has no field ${shown(other)}. It takes ${list}.`);
+  return override as Override;
+}
+
+export const deleteOverride: Route = {
+  method: 'DELETE',
+  path: '/v1/overrides/{rule}/{key}',
+  area: 'administration',
+  operation: {
+    operationId: 'deleteOverride',
+    summary: "The rule's own limit applies again.",
+    tag: 'administration',
+    parameters: ofKey,
+    responses: {
+      204: { description: 'It is gone.' },
+      404: { ...noSuchRule, description: 'There is no such rule, or no override of that key.' },
+    },
+  },
+  answer: (call) =>
+    withRule(call, (rule, key) =>
+      andThen(call.service.removeOverride(rule, key), (wasThere) => {
+        if (wasThere) return emptyReply;
+        throw new Problem(
+          404,
+          `Rule ${shown(rule)} has no override of the key ${shown(key)}. GET /v1/overrides lists them.`,
+        );
+      }),
+    ),
+};
+
+export const inspectKey: Route = {
+  method: 'GET',
+  path: '/v1/keys/{rule}/{key}',
+  area: 'administration',
+  operation: {
+    operationId: 'inspectKey',
+    summary: 'Where a key stands. Nothing is taken.',
+    tag: 'administration',
+    parameters: ofKey,
+    responses: {
+      200: { description: 'What a check would be answered now.', type: jsonType, schema: ref('KeyState') },
+      404: noSuchRule,
+    },
+  },
+  answer: (call) =>
+    withRule(call, (rule, key) =>
+      andThen(call.service.inspect(rule, key), (state) =>
+        jsonReply({ ...state, decision: decisionData(state.decision) }),
+      ),
+    ),
+};
+
+export const resetKey: Route = {
+  method: 'DELETE',
+  path: '/v1/keys/{rule}/{key}',
+  area: 'administration',
+  operation: {
+    operationId: 'resetKey',
+    summary: 'Forgets what a key has used, and its block.',
+    tag: 'administration',
+    parameters: ofKey,
+    responses: {
+      200: { description: 'The key is as good as new.', type: jsonType, schema: ref('KeyState') },
+      404: noSuchRule,
+    },
+  },
+  answer: (call) =>
+    withRule(call, (rule, key) =>
+      andThen(call.service.reset(rule, key), (decision) => jsonReply({ rule, key, decision: decisionData(decision) })),
+    ),
+};
+
+/** Without receipts, which mean something in the process only. */
+function decisionData<T extends object>({ receipt: _, ...decision }: T & { readonly receipt?: unknown }) {
+  return decision;
+}
+
+const mostRefused = { default: 20, most: 1000 };
+
+export const topRefused: Route = {
+  method: 'GET',
+  path: '/v1/refused',
+  area: 'administration',
+  operation: {
+    operationId: 'topRefused',
+    summary: 'The keys that were refused most, lately.',
+    tag: 'administration',
+    parameters: {
+      most: {
+        in: 'query',
+        description: 'How many.',
+        schema: { type: 'integer', minimum: 1, maximum: mostRefused.most, default: mostRefused.default },
+        example: 10,
+      },
+    },
+    responses: { 200: { description: 'Counted by a sketch.', type: jsonType, schema: ref('RefusedKeys') } },
+  },
+  answer: ({ service, query }) => andThen(service.topRefused(mostOf(query)), (keys) => jsonReply({ keys })),
+};
+
+function mostOf(query: string): number {
+  const parameters = new URLSearchParams(query);
+  const other = [...parameters.keys()].find((name) => name !== 'most');
+  if (other !== undefined) throw new Problem(400, `There is no query parameter ${shown(other)}. There is most.`);
+  const given = parameters.get('most');
+  const most = given === null ? mostRefused.default : Number(given);
+  if (Number.isInteger(most) && most >= 1 && most <= mostRefused.most && given?.trim() !== '') return most;
+  throw new Problem(400, `most must be a whole number from 1 to ${mostRefused.most}, got ${shown(given)}.`);
+}
+
+export const reload: Route = {
+  method: 'POST',
+  path: '/v1/reload',
+  area: 'administration',
+  operation: {
+    operationId: 'reload',
+    summary: 'Reads the configuration again.',
+    tag: 'administration',
+    responses: {
+      200: { description: 'It applies.', type: jsonType, schema: ref('ReloadReport') },
+      422: { description: 'It is wrong, and the old one stays.', type: problemType, schema: ref('ReloadRefused') },
+    },
+  },
+  answer: ({ service }) => andThen(service.reload(), reloadReply),
+};
+
+function reloadReply(report: ReloadReport): Reply {
+  if (report.isApplied) return jsonReply(report);
+  throw new Problem(422, `The configuration is wrong, and the old one stays. ${report.problems.join(' ')}`, {
+    members: { ...report },
+  });
+}

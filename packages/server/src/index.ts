@@ -1,0 +1,4 @@
+/** The service as a library: what tests and programs that start it themselves need. */
+export type { Config } from './config/config.ts';
+export { type ReadConfigOptions, type ReadConfigResult, readConfig } from './config/read-config.ts';
+export { type RunningService, type StartOptions, startService } from './serve/start-service.ts';

@@ -1,0 +1,176 @@
+/**
+ * Reads commands where they lie in the buffer: nothing is copied and no string is made. What is known of a command afterwards is
+ * where each of its arguments begins and ends.
+ *
+ *      *2\r\n$4\r\nPING\r\n$2\r\nhi\r\n          an array of bulk strings, as clients send it
+ *      PING "hi"\r\n                           inline, as a person with telnet types it
+ *
+ * A command of which only a part has come is read again from its beginning, but not before `needed` bytes are there: else a client
+ * that sends byte by byte would make us read everything at every byte.
+ */
+import { splitInline } from './inline-arguments.ts';
+
+/** How much one command may hold. */
+export interface ReaderLimits {
+  /** Arguments, the command's name included; at most `mostArguments`. */
+  readonly arguments: number;
+  /** Bytes of one argument, and of all of them with what stands around them. */
+  readonly argumentBytes: number;
+  readonly commandBytes: number;
+}
+
+/** What `read` found. */
+export type Found = typeof complete | typeof incomplete | typeof malformed;
+export const complete = 1;
+export const incomplete = 0;
+export const malformed = -1;
+
+/** Room for one command's arguments. The longest of ours has eight; COMMAND INFO may ask about many. */
+export const mostArguments = 1024;
+
+const CR = 13;
+const LF = 10;
+const MINUS = 0x2d;
+const ARRAY = 0x2a;
+const BULK = 0x24;
+const ZERO = 0x30;
+const SPACE = 0x20;
+
+// Typed by a person.
+const mostInlineBytes = 64 * 1024;
+// More would not fit the 31 bits in which lengths are counted, and no such length is allowed.
+const mostDigits = 9;
+// `$0\r\n\r\n`: what an argument takes at least.
+const leastArgumentBytes = 6;
+
+// What `readLength` says when there is no number.
+const lineIsIncomplete = -1;
+const notALength = -2;
+
+export class CommandReader {
+  /** How many arguments the command has, its name included. 0: an empty line, or an empty array; there is nothing to answer. */
+  count = 0;
+  /** Where the next command begins. */
+  end = 0;
+  /** After `incomplete`: reading again is of no use before the buffer reaches to here. */
+  needed = 0;
+  /** After `malformed`: what is wrong, in the words of Redis. */
+  problem = '';
+  /** Where arguments begin and end; the command's name is argument 0. */
+  readonly starts = new Int32Array(mostArguments);
+  readonly stops = new Int32Array(mostArguments);
+  // Behind the line that `readLength` read.
+  private afterLine = 0;
+
+  /** Reads the command that begins at `from`, of what has come up to `to`. */
+  read(buffer: Buffer, from: number, to: number, limits: ReaderLimits): Found {
+    this.count = 0;
+    if (from >= to) return this.wait(to + 1);
+    return buffer[from] === ARRAY
+      ? this.readArray(buffer, from, to, limits)
+      : this.readInline(buffer, from, to, limits);
+  }
+
+  private readArray(buffer: Buffer, from: number, to: number, limits: ReaderLimits): Found {
+    const count = this.readLength(buffer, from + 1, to);
+    if (count === lineIsIncomplete) return this.wait(to + 1);
+    if (count === notALength || count > limits.arguments) return this.fail('invalid multibulk length');
+    const { starts, stops } = this;
+    let at = this.afterLine;
+    for (let i = 0; i < count; i += 1) {
+      if (at >= to) return this.wait(at + leastArgumentBytes * (count - i));
+      if (buffer[at] !== BULK) return this.fail(`expected '$', got '${shown(buffer[at]!)}'`);
+      const length = this.readLength(buffer, at + 1, to);
+      if (length === lineIsIncomplete) return this.wait(Math.max(to + 1, at + leastArgumentBytes * (count - i)));
+      // An absent argument (-1) is fine in a reply and nonsense in a command.
+      if (length === notALength || buffer[at + 1] === MINUS || length > limits.argumentBytes) {
+        return this.fail('invalid bulk length');
+      }
+      const start = this.afterLine;
+      const stop = start + length;
+      at = stop + 2;
+      if (at - from > limits.commandBytes) return this.fail(`request longer than ${limits.commandBytes} bytes`);
+      if (at > to) return this.wait(at + leastArgumentBytes * (count - i - 1));
+      if (buffer[stop] !== CR || buffer[stop + 1] !== LF) return this.fail('bulk string longer than its length');
+      starts[i] = start;
+      stops[i] = stop;
+    }
+    this.count = count;
+    this.end = at;
+    return complete;
+  }
+
+  /** The whole number up to the end of the line; a negative one, which Redis takes for an empty array, is 0. */
+  private readLength(buffer: Buffer, from: number, to: number): number {
+    // Nearly all lengths have one digit or two.
+    if (from + 3 < to) {
+      const first = buffer[from]! - ZERO;
+      const second = buffer[from + 1]! - ZERO;
+      if (first >= 0 && first <= 9) {
+        if (second === CR - ZERO && buffer[from + 2] === LF) {
+          this.afterLine = from + 3;
+          return first;
+        }
+        if (second >= 0 && second <= 9 && buffer[from + 2] === CR && buffer[from + 3] === LF) {
+          this.afterLine = from + 4;
+          return first * 10 + second;
+        }
+      }
+    }
+    return this.readLongLength(buffer, from, to);
+  }
+
+  private readLongLength(buffer: Buffer, from: number, to: number): number {
+    let at = from;
+    let length = 0;
+    const isNegative = at < to && buffer[at] === MINUS;
+    if (isNegative) at += 1;
+    const first = at;
+    for (; at < to; at += 1) {
+      const digit = buffer[at]! - ZERO;
+      if (digit < 0 || digit > 9) break;
+      length = at - first < mostDigits ? length * 10 + digit : length;
+    }
+    if (at - first > mostDigits) return notALength;
+    if (at === to) return lineIsIncomplete;
+    if (at === first || buffer[at] !== CR) return notALength;
+    if (at + 1 === to) return lineIsIncomplete;
+    if (buffer[at + 1] !== LF) return notALength;
+    this.afterLine = at + 2;
+    return isNegative ? 0 : length;
+  }
+
+  private readInline(buffer: Buffer, from: number, to: number, limits: ReaderLimits): Found {
+    const mostBytes = Math.min(mostInlineBytes, limits.commandBytes);
+    const within = buffer.subarray(from, Math.min(to, from + mostBytes));
+    const length = within.indexOf(LF);
+    if (length < 0) return within.length === mostBytes ? this.fail('too big inline request') : this.wait(to + 1);
+    const stop = length > 0 && within[length - 1] === CR ? from + length - 1 : from + length;
+    this.end = from + length + 1;
+    this.count = splitInline(buffer, from, stop, this.starts, this.stops, limits.arguments);
+    if (this.count < 0) {
+      this.count = 0;
+      return this.fail('unbalanced quotes in request, or too many arguments');
+    }
+    // A web page that posts to this port must not have the lines of its body taken for commands.
+    if (this.count === 3 && buffer.toString('latin1', this.starts[2]!, this.starts[2]! + 5) === 'HTTP/') {
+      return this.fail('this port speaks the protocol of Redis, not HTTP');
+    }
+    return complete;
+  }
+
+  private wait(needed: number): Found {
+    this.needed = needed;
+    return incomplete;
+  }
+
+  private fail(problem: string): Found {
+    this.problem = `Protocol error: ${problem}`;
+    return malformed;
+  }
+}
+
+/** A byte as it can be shown. */
+function shown(byte: number): string {
+  return byte > SPACE && byte < 127 ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`;
+}

@@ -1,0 +1,173 @@
+/** The service as a process: all threads, reload, drain, state on disk, kill -9. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type SluiceService, startSluice, waitUntil } from '@sluice/test-servers';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+
+const started: SluiceService[] = [];
+const clients: Redis[] = [];
+
+async function start(...args: Parameters<typeof startSluice>): Promise<SluiceService> {
+  const service = await startSluice(...args);
+  started.push(service);
+  return service;
+}
+
+function connect({ respPort }: SluiceService): Redis {
+  const client = new Redis(respPort, '127.0.0.1', { retryStrategy: () => null });
+  client.on('error', () => {});
+  clients.push(client);
+  return client;
+}
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.disconnect();
+  await Promise.all(started.splice(0).map((service) => service.stop()));
+});
+
+async function check({ url }: SluiceService, body: object): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${url}/v1/check`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const daily = (limit: number) =>
+  `rules:\n  - { name: daily, key: user, algorithm: sliding-log, limit: ${limit}, window: 1d }\n`;
+const ann = { subject: { user: 'ann' } };
+const throttle = ['CL.THROTTLE', 'ann', '4', '5', '86400'] as const;
+
+function call(client: Redis, [name, ...args]: readonly string[]): Promise<unknown> {
+  return client.call(name as string, ...args);
+}
+
+describe.each([1, 3])('the service with %i threads', (workers) => {
+  const env = { SLUICE_WORKERS: String(workers) };
+
+  it('meets the same state whichever connection, thread and protocol asks', async () => {
+    const service = await start({ config: daily(20), env });
+    const connections = Array.from({ length: 12 }, () => connect(service));
+    const limited = await Promise.all(connections.map((client) => call(client, throttle)));
+    expect(limited.filter((reply) => (reply as number[])[0] === 0)).toHaveLength(5);
+    const answers = await Promise.all([
+      ...Array.from({ length: 12 }, async () => (await check(service, ann)).status === 200),
+      ...connections.map(
+        async (client) => ((await call(client, ['SLUICE.CHECK', 'daily', 'ann'])) as number[])[0] === 1,
+      ),
+    ]);
+    expect(answers.filter(Boolean)).toHaveLength(20);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(metrics).toContain('sluice_checks_total{rule="daily",outcome="allowed"} 20');
+    expect(metrics).toContain('sluice_checks_total{rule="daily",outcome="refused"} 4');
+    expect(metrics).toContain('sluice_checks_total{rule="cl.throttle",outcome="refused"} 7');
+  });
+
+  it('keeps the state over a restart, and forgets it where no file was asked for', async () => {
+    const config = `${daily(5)}snapshot: { path: state }\n`;
+    const service = await start({ config, env });
+    await check(service, { ...ann, cost: 3 });
+    await call(connect(service), [...throttle, '3']);
+    await service.restart();
+    expect((await check(service, { ...ann, cost: 3 })).status).toBe(429);
+    expect((await check(service, { ...ann, cost: 2 })).status).toBe(200);
+    expect(((await call(connect(service), [...throttle, '0'])) as number[]).slice(0, 3)).toEqual([0, 5, 2]);
+  });
+
+  it('finishes what was begun when it is told to end', async () => {
+    const service = await start({ config: daily(1_000_000), env });
+    let isEnding = false;
+    const failures: unknown[] = [];
+    let answered = 0;
+    const callers = Array.from({ length: 8 }, async () => {
+      for (;;) {
+        try {
+          const { status } = await check(service, ann);
+          if (status !== 200) failures.push(status);
+          answered += 1;
+        } catch (error) {
+          // A connection refused is what callers see once nobody listens; an answer cut off is not.
+          const { code } = ((error as Error).cause ?? {}) as { code?: string };
+          if (!isEnding || code !== 'ECONNREFUSED') failures.push(code ?? error);
+          return;
+        }
+      }
+    });
+    await waitUntil('calls are answered', () => answered > 200);
+    isEnding = true;
+    await service.end('SIGTERM');
+    await Promise.all(callers);
+    expect(failures).toEqual([]);
+    expect(service.log()).toContain('SIGTERM');
+  });
+
+  it('is back after kill -9, with empty hands', async () => {
+    const service = await start({ config: daily(5), env });
+    await check(service, { ...ann, cost: 5 });
+    await service.end('SIGKILL');
+    await service.restart();
+    expect((await check(service, { ...ann, cost: 5 })).status).toBe(200);
+  });
+
+  it('reloads in a loop under load: no call fails, and no limit is given twice', async () => {
+    const service = await start({ config: daily(500), env });
+    let allowed = 0;
+    let isDone = false;
+    const failures: unknown[] = [];
+    const callers = Array.from({ length: 6 }, async () => {
+      while (!isDone) {
+        const { status } = await check(service, ann);
+        if (status === 200) allowed += 1;
+        else if (status !== 429) failures.push(status);
+      }
+    });
+    for (let i = 0; i < 40; i += 1) {
+      service.configure(i % 4 === 3 ? 'rules: [ {' : `${daily(500)}# ${i}\n`);
+      if (i % 2) service.signal('SIGHUP');
+      else await fetch(`${service.url}/v1/reload`, { method: 'POST' });
+      await sleep(10);
+    }
+    await waitUntil('the limit is used up', () => allowed >= 500);
+    isDone = true;
+    await Promise.all(callers);
+    expect(failures).toEqual([]);
+    expect(allowed).toBe(500);
+    expect(service.log()).toContain('the old one stays in force');
+  });
+});
+
+describe('a reload', () => {
+  it('applies a changed limit to what was used, by watching the file', async () => {
+    const service = await start({ config: daily(2) });
+    await check(service, { ...ann, cost: 2 });
+    expect((await check(service, ann)).status).toBe(429);
+    service.configure(daily(3));
+    await waitUntil('the new limit is in force', async () => {
+      const { tightest } = (await check(service, { ...ann, cost: 0 })).body as { tightest: { limit: number } };
+      return tightest.limit === 3;
+    });
+    expect((await check(service, ann)).status).toBe(200);
+    expect((await check(service, ann)).status).toBe(429);
+  });
+
+  it('says over HTTP what is wrong, and changes nothing', async () => {
+    const service = await start({ config: daily(2) });
+    writeFileSync(join(service.folder, 'sluice.yaml'), daily(0));
+    const response = await fetch(`${service.url}/v1/reload`, { method: 'POST' });
+    expect(await response.text()).toContain('sluice.yaml:2:');
+    expect((await check(service, { ...ann, cost: 2 })).status).toBe(200);
+  });
+});
+
+describe('a start', () => {
+  it('that cannot be says why and ends with 2', async () => {
+    const service = await start();
+    const taken = startSluice({ args: ['--http', String(service.httpPort)] });
+    await expect(taken).rejects.toThrow(`Port ${service.httpPort} (listen.http) is in use.`);
+    await expect(startSluice({ config: 'rules: 7' })).rejects.toThrow('rules must be');
+    await expect(startSluice({ args: ['--envoy-config', '/nowhere'] })).rejects.toThrow('/nowhere');
+  });
+});

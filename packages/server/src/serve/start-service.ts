@@ -1,0 +1,261 @@
+/**
+ * Brings a configuration to life: store, rules, doors, the watch over its files, the state on disk.
+ *
+ *      workers: 1        doors ──► service ──► store                        everything in this thread
+ *      workers: n        doors ─┐
+ *                        doors ─┼─► channel ──► service ──► store           doors in threads of their own
+ *                        doors ─┘        └─ CL.THROTTLE from memory that all threads share
+ */
+import { readFileSync } from 'node:fs';
+import { type SharedMemoryStore, sharedMemoryStore } from 'sluice';
+import type { Config, TlsConfig } from '../config/config.ts';
+import type { ReadConfigResult } from '../config/read-config.ts';
+import { watchConfig } from '../config/watch-config.ts';
+import { envoyLimiter } from '../envoy/should-rate-limit.ts';
+import { CheckMeter } from '../operations/check-meter.ts';
+import type { ServiceLog } from '../operations/log.ts';
+import { type DoorName, serviceMetrics } from '../operations/metrics.ts';
+import { refusedKeys, topRefused } from '../operations/refused-keys.ts';
+import { startTracing } from '../operations/tracing.ts';
+import type { TlsFiles } from '../service/door.ts';
+import { LocalService } from '../service/local-service.ts';
+import { type OpenStore, openStore } from '../service/open-store.ts';
+import type { Service } from '../service/service.ts';
+import { Tokens } from '../service/tokens.ts';
+import { readBytes, restoreMemory, saveBytes, saveMemory } from '../state/snapshot-file.ts';
+import { doorNames, type Listening, openDoors } from '../threads/doors.ts';
+import { serviceHandlers } from '../threads/remote-service.ts';
+import { startWorkers } from '../threads/workers.ts';
+import { version } from '../version.ts';
+import { envoyRulesOf, Reloads } from './reloads.ts';
+
+export interface StartOptions {
+  readonly config: Config;
+  /** Files and folders whose change is a change of the configuration. */
+  readonly watched: readonly string[];
+  /** Reads the configuration again. */
+  readConfig(): ReadConfigResult;
+  readonly log: ServiceLog;
+  /** A thread died: nothing more can be served. */
+  onDeath(error: unknown): void;
+}
+
+export interface RunningService {
+  readonly listening: Readonly<Partial<Record<DoorName, Listening>>>;
+  readonly service: Service;
+  /** Finishes what was begun, saves the state, ends. */
+  stop(): Promise<void>;
+}
+
+/** Where connections are served. */
+interface Front {
+  readonly listening: RunningService['listening'];
+  measure(): Promise<readonly Measures[]>;
+  setTokens(tokens: readonly string[]): void;
+  drain(timeoutMs: number): Promise<void>;
+  /** After everything else: threads may still hold sockets. */
+  end(): Promise<void>;
+}
+
+type Measures = Awaited<ReturnType<Awaited<ReturnType<typeof startWorkers>>['measure']>>[number];
+
+export async function startService(options: StartOptions): Promise<RunningService> {
+  const { config, log } = options;
+  const opened = openStore(config.store, log);
+  const shared = await sharedMemoryFor(config);
+  await restoreState(config, opened, log);
+  const checks = new CheckMeter(ruleNames(config));
+  const refusals = refusedKeys();
+  let envoyRules = envoyRulesOf(config.envoy);
+  const envoy = envoyLimiter({
+    rules: () => envoyRules,
+    store: opened.store,
+    responseHeaders: config.envoy?.responseHeaders ?? false,
+    onStatus(name, key, { allowed, shadow }) {
+      if (!allowed && !shadow) refusals.count('envoy', key === '' ? name : `${name}: ${key}`);
+    },
+  });
+  const local = new LocalService({ store: opened.store, checks, refusals, envoy }, config);
+  const reloads = new Reloads(options, (next, nextEnvoyRules) => {
+    local.configure(next);
+    envoyRules = nextEnvoyRules;
+    checks.setRules(ruleNames(next));
+    log.level = next.logs.level;
+    log.hide(next.security.tokens);
+    front?.setTokens(next.security.tokens);
+  });
+  const metrics = serviceMetrics(version);
+  let isEnding = false;
+  let front: Front | undefined;
+
+  async function measures(): Promise<readonly Measures[]> {
+    return [{ checks: checks.read(), refusals: refusals.read(), doors: {} }, ...((await front?.measure()) ?? [])];
+  }
+
+  const service: Service = {
+    check: (subject, call) => local.check(subject, call),
+    checkRule: (rule, key, call) => local.checkRule(rule, key, call),
+    checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
+    throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
+    shouldRateLimit: (request) => local.shouldRateLimit(request),
+    ruleData: () => local.ruleData(),
+    inspect: (rule, key) => local.inspect(rule, key),
+    reset: (rule, key) => local.reset(rule, key),
+    override: (rule, key, override) => local.override(rule, key, override),
+    removeOverride: (rule, key) => local.removeOverride(rule, key),
+    overrides: () => local.overrides(),
+    topRefused: async (most) =>
+      topRefused(
+        (await measures()).flatMap((one) => one.refusals),
+        most,
+      ),
+    reload: () => reloads.reload(),
+    async metrics() {
+      const all = await measures();
+      return metrics.text({
+        rules: ruleNames(reloads.config),
+        checks: all.map((one) => one.checks),
+        doors: Object.fromEntries(
+          doorNames
+            .map((name) => [name, all.flatMap(({ doors }) => doors[name] ?? [])] as const)
+            .filter(([, meters]) => meters.length > 0),
+        ),
+        store: storeNumbers(opened, shared),
+        envoy: envoy.counts(),
+        reloads: reloads.numbers,
+      });
+    },
+    readiness() {
+      const reason = isEnding ? 'the service is ending' : opened.problem();
+      return reason === undefined ? { isReady: true } : { isReady: false, reason };
+    },
+  };
+
+  const served = await openFront(service, shared, options);
+  front = served;
+  const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
+  const saving = saveRegularly(config, () => saveState(config, opened, shared), log);
+
+  return {
+    listening: served.listening,
+    service,
+    async stop() {
+      isEnding = true;
+      await watch.close();
+      clearInterval(saving);
+      await served.drain(config.drainMs);
+      await saveState(config, opened, shared);
+      await opened.close();
+      await served.end();
+    },
+  };
+}
+
+function ruleNames({ rules }: Config): string[] {
+  return rules.map(({ name }) => name);
+}
+
+/** Memory for CL.THROTTLE that all threads share; with one thread, or with Redis, the store does. */
+async function sharedMemoryFor({ workers, store, snapshot }: Config): Promise<SharedMemoryStore | undefined> {
+  if (workers === 1 || store.type !== 'memory') return undefined;
+  const bytes = snapshot && (await readBytes(throttlePath(snapshot.path)));
+  return bytes ? sharedMemoryStore({ snapshot: bytes }) : sharedMemoryStore({ maxKeys: store.maxKeys });
+}
+
+function throttlePath(path: string): string {
+  return `${path}.throttle`;
+}
+
+async function openFront(
+  service: Service,
+  shared: SharedMemoryStore | undefined,
+  { config, log, onDeath }: StartOptions,
+): Promise<Front> {
+  const { listen, limits, workers, logs, tracing, security } = config;
+  const tls = readTls(security.tls);
+  if (workers === 1) return openHere(service, config, tls, log);
+  return startWorkers({
+    count: workers,
+    orders: { limits, tokens: security.tokens, tls, listen, logs, tracing, buffer: shared?.buffer },
+    handlers: serviceHandlers(service),
+    onDeath,
+  });
+}
+
+async function openHere(
+  service: Service,
+  { listen, limits, security, tracing: traced }: Config,
+  tls: TlsFiles | undefined,
+  log: ServiceLog,
+): Promise<Front> {
+  const tracing = await startTracing(traced, log);
+  const tokens = new Tokens(security.tokens);
+  const doors = openDoors(service, listen, { limits, tokens, tls, log }, tracing);
+  const listening: Partial<Record<DoorName, Listening>> = {};
+  for (const name of doorNames) {
+    const address = listen[name];
+    if (address) listening[name] = await doors.listen(name, address);
+  }
+  const none = { checks: new CheckMeter().read(), refusals: [] };
+  return {
+    listening,
+    measure: async () => [{ ...none, doors: doors.meters }],
+    setTokens: (list) => tokens.set(list),
+    async drain(timeoutMs) {
+      doors.stopListening();
+      await doors.drain(timeoutMs);
+      await tracing.shutdown();
+    },
+    end: async () => {},
+  };
+}
+
+function readTls(tls: TlsConfig | undefined): TlsFiles | undefined {
+  return (
+    tls && {
+      cert: readFileSync(tls.certificate),
+      key: readFileSync(tls.key),
+      ca: tls.clientAuthority === undefined ? undefined : readFileSync(tls.clientAuthority),
+    }
+  );
+}
+
+function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefined) {
+  const own = stats();
+  if (shared === undefined) return own;
+  const { keys, evictedLiveKeys } = shared.stats();
+  return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys };
+}
+
+async function restoreState({ snapshot }: Config, { memory }: OpenStore, log: ServiceLog): Promise<void> {
+  if (snapshot === undefined || memory === undefined) return;
+  if (!(await restoreMemory(snapshot.path, memory))) return;
+  log.info({ path: snapshot.path, keys: memory.stats().keys }, 'the state of the last run is back');
+}
+
+async function saveState(
+  { snapshot }: Config,
+  { memory }: OpenStore,
+  shared: SharedMemoryStore | undefined,
+): Promise<void> {
+  if (snapshot === undefined || memory === undefined) return;
+  await saveMemory(snapshot.path, memory);
+  if (shared) await saveBytes(throttlePath(snapshot.path), shared.snapshot());
+}
+
+function saveRegularly({ snapshot }: Config, save: () => Promise<void>, log: ServiceLog): NodeJS.Timeout | undefined {
+  if (snapshot === undefined || snapshot.everyMs === 0) return undefined;
+  let isSaving = false;
+  const timer = setInterval(async () => {
+    if (isSaving) return;
+    isSaving = true;
+    try {
+      await save();
+    } catch (error) {
+      log.error({ err: error, path: snapshot.path }, 'the state could not be saved');
+    } finally {
+      isSaving = false;
+    }
+  }, snapshot.everyMs);
+  return timer.unref();
+}

@@ -1,0 +1,209 @@
+/** The service over a store in this thread, or over Redis: rules, ad hoc policies, CL.THROTTLE and Envoy's descriptors. */
+import {
+  type ActiveOverride,
+  type Decision,
+  type Override,
+  type Policy,
+  type Rules,
+  type RulesResult,
+  rules,
+  SluiceError,
+  type Store,
+  type Subject,
+} from 'sluice';
+import type { Config } from '../config/config.ts';
+import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
+import type { CheckMeter } from '../operations/check-meter.ts';
+import type { RefusedKeys } from '../operations/refused-keys.ts';
+import { andThen } from './answer.ts';
+import type { Answer, KeyState, ServiceCall, ThrottleNumbers, ThrottleReply } from './service.ts';
+import { ThrottleService } from './throttle-service.ts';
+
+/** Answers Envoy. */
+export interface DescriptorLimiter {
+  shouldRateLimit(request: RateLimitRequest): Answer<RateLimitResponse>;
+}
+
+export interface LocalServiceParts {
+  readonly store: Store;
+  readonly checks: CheckMeter;
+  readonly refusals: RefusedKeys;
+  readonly envoy: DescriptorLimiter;
+}
+
+/** What requests with a policy of their own are counted under. */
+export const adHocRule = 'ad-hoc';
+
+// Each is a name in the store, and names stay: clients must not be able to fill the memory with them.
+const mostAdHocPolicies = 10_000;
+
+export class LocalService {
+  private readonly parts: LocalServiceParts;
+  private readonly throttles: ThrottleService;
+  private readonly adHocNames = new Set<string>();
+  // Over a store that answers later its answers are promises; `andThen` minds that.
+  private rules: Rules;
+  private config: Config;
+
+  constructor(parts: LocalServiceParts, config: Config) {
+    this.parts = parts;
+    this.throttles = new ThrottleService(parts.store, parts.checks, parts.refusals);
+    this.config = config;
+    this.rules = rulesOf(config, parts.store);
+  }
+
+  /** Another configuration from the next check on. What was used stays used, and overrides stay where their rule does. */
+  configure(config: Config): void {
+    const next = rulesOf(config, this.parts.store);
+    const nowMs = this.parts.store.clock.now();
+    for (const { rule, key, override, expiresAtMs } of this.rules.overrides()) {
+      if (!config.rules.some(({ name }) => name === rule)) continue;
+      const { expiresIn: _, ...fields } = override;
+      const leftMs = expiresAtMs - nowMs;
+      next.override(rule, key, Number.isFinite(leftMs) ? { ...fields, expiresIn: Math.max(1, leftMs) } : fields);
+    }
+    this.rules = next;
+    this.config = config;
+  }
+
+  check(subject: Subject, call: ServiceCall = {}): Answer<RulesResult> {
+    const startMs = performance.now();
+    return andThen(
+      this.counted(() => this.rules.check(subject, callOf(call))),
+      (result) => {
+        this.parts.checks.observe(performance.now() - startMs);
+        for (const decision of result.decisions) this.count(decision);
+        if (!result.allowed) this.countRefusals(subject, result);
+        return result;
+      },
+    );
+  }
+
+  checkRule(rule: string, key: string, call: ServiceCall = {}): Answer<Decision> {
+    const startMs = performance.now();
+    return andThen(
+      this.counted(() => this.rules.checkKey(rule, key, callOf(call))),
+      (decision) => {
+        this.parts.checks.observe(performance.now() - startMs);
+        this.count(decision);
+        if (!decision.allowed) this.parts.refusals.count(rule, key);
+        return decision.shadow ? { ...decision, allowed: true, retryAfterMs: 0 } : decision;
+      },
+    );
+  }
+
+  checkPolicy(policy: Policy, key: string, call: ServiceCall = {}): Answer<Decision> {
+    const startMs = performance.now();
+    const name = this.adHocName(policy);
+    const { cost = 1, requestId } = call;
+    return andThen(
+      this.counted(() => this.parts.store.apply([{ name, key, policy, cost }], undefined, requestId)),
+      ([decision]) => {
+        const { allowed } = decision as Decision;
+        this.parts.checks.count(adHocRule, allowed ? 'allowed' : 'refused', performance.now() - startMs);
+        if (!allowed) this.parts.refusals.count(adHocRule, key);
+        return { ...(decision as Decision), rule: adHocRule };
+      },
+    );
+  }
+
+  throttle(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    numbers: ThrottleNumbers,
+    quantity: number,
+  ): Answer<ThrottleReply> {
+    return this.throttles.throttle(bytes, start, end, numbers, quantity);
+  }
+
+  shouldRateLimit(request: RateLimitRequest): Answer<RateLimitResponse> {
+    const startMs = performance.now();
+    return andThen(
+      this.counted(() => this.parts.envoy.shouldRateLimit(request), 'envoy'),
+      (response) => {
+        const outcome = response.overallCode === 'OK' ? 'allowed' : 'refused';
+        this.parts.checks.count('envoy', outcome, performance.now() - startMs);
+        return response;
+      },
+    );
+  }
+
+  ruleData(): readonly Readonly<Record<string, unknown>>[] {
+    return this.config.ruleData;
+  }
+
+  inspect(rule: string, key: string): Answer<KeyState> {
+    return andThen(this.rules.peekKey(rule, key, { cost: 0 }) as Answer<Decision>, ({ remaining, resetAfterMs }) =>
+      andThen(this.rules.peekKey(rule, key) as Answer<Decision>, (decision) => ({
+        rule,
+        key,
+        // What remains is said of the key as it stands, whether a call would pass of a call of cost 1.
+        decision: { ...decision, remaining, resetAfterMs },
+        override: this.rules.overrides().find((active) => active.rule === rule && active.key === key),
+      })),
+    );
+  }
+
+  reset(rule: string, key: string): Answer<Decision> {
+    return this.rules.reset(rule, key);
+  }
+
+  override(rule: string, key: string, override: Override): void {
+    this.rules.override(rule, key, override);
+  }
+
+  removeOverride(rule: string, key: string): boolean {
+    return this.rules.removeOverride(rule, key);
+  }
+
+  overrides(): readonly ActiveOverride[] {
+    return this.rules.overrides();
+  }
+
+  private count({ rule, allowed, shadow }: Decision): void {
+    this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
+  }
+
+  private countRefusals(subject: Subject, { decisions }: RulesResult): void {
+    for (const { rule, allowed, shadow } of decisions) {
+      if (!allowed && !shadow) this.parts.refusals.count(rule, this.rules.keyOf(rule, subject) ?? '');
+    }
+  }
+
+  private adHocName(policy: Policy): string {
+    const name = JSON.stringify(policy);
+    if (this.adHocNames.has(name)) return name;
+    if (this.adHocNames.size >= mostAdHocPolicies) {
+      throw new SluiceError(
+        'store-full',
+        `There are ${mostAdHocPolicies} different policies that came with requests. Configure rules with tiers instead.`,
+      );
+    }
+    this.adHocNames.add(name);
+    return name;
+  }
+
+  /** Counts what throws, and lets it be thrown. */
+  private counted<T>(ask: () => T | Promise<T>, rule = adHocRule): Answer<T> {
+    const failed = (error: unknown): never => {
+      if (!(error instanceof SluiceError && error.code === 'invalid-option')) this.parts.checks.count(rule, 'error');
+      throw error;
+    };
+    try {
+      const answer = ask();
+      return answer instanceof Promise ? answer.catch(failed) : answer;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+}
+
+function rulesOf({ rules: list, allow, deny, ipv6Subnet }: Config, store: Store): Rules {
+  return rules(list, { store: store as Store<'sync'>, allow, deny, ipv6Subnet });
+}
+
+/** Only what was given: the library refuses fields that are there and undefined. */
+function callOf({ cost, requestId }: ServiceCall): { cost?: number; requestId?: string } {
+  return { ...(cost !== undefined && { cost }), ...(requestId !== undefined && { requestId }) };
+}

@@ -1,0 +1,203 @@
+/**
+ * CL.THROTTLE as redis-cell answers it, number by number.
+ *
+ *      CL.THROTTLE key max_burst count_per_period period_seconds [quantity]
+ *      emission interval = period / count, in whole nanoseconds;  tolerance = interval * (max_burst + 1)
+ *
+ * redis-cell keeps one number per key, the moment at which all that was used has drained, whatever numbers come with each call. So
+ * here a key's bucket holds *time*: a call costs the nanoseconds that its quantity takes to drain, the bucket drains a million
+ * nanoseconds per millisecond and holds as many as the tolerance has. A call with other numbers finds the time that is left.
+ */
+import { isUtf8 } from 'node:buffer';
+import { type Decision, gcra, type Limiter, limiter, type Mode, type Store } from 'sluice';
+import type { Answer, ThrottleNumbers, ThrottleReply } from './service.ts';
+
+/** What redis-cell says of a call that it cannot answer. */
+export class ThrottleError extends Error {
+  constructor(message: string) {
+    super(`Cell error: ${message}`);
+    this.name = 'ThrottleError';
+  }
+}
+
+/** All keys of CL.THROTTLE share this name. */
+export const throttleName = 'cl.throttle';
+
+// The most that a bucket of the library holds. In nanoseconds that is 13 days; slower ones are counted in microseconds.
+const largest = 2 ** 50;
+const nanosecondsPerMs = 1_000_000;
+
+// Numbers that clients choose: so many are kept ready, the rest is made anew.
+const mostReady = 10_000;
+
+/** Limits with the same numbers. */
+interface Ready extends ThrottleNumbers {
+  readonly intervalNs: number;
+  readonly toleranceNs: number;
+  /** Nanoseconds in one unit of the bucket. */
+  readonly unitNs: number;
+  /** What the keys are held under. */
+  readonly name: string;
+  /** Undefined where nothing can ever pass. */
+  readonly limit: Limiter<Mode> | undefined;
+}
+
+export class Throttle {
+  private readonly store: Store;
+  private readonly ready = new Map<string, Ready>();
+  private last: Ready | undefined;
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** The reply object is the same one at each call that is answered at once. */
+  check(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    numbers: ThrottleNumbers,
+    quantity: number,
+  ): Answer<ThrottleReply> {
+    const ready = this.readyFor(numbers);
+    const { limit, intervalNs, toleranceNs, unitNs } = ready;
+    const neededNs = intervalNs * quantity;
+    if (limit === undefined) return reply(this.reply, ready, 0, neededNs);
+    const decision =
+      quantity < 0
+        ? limit.reward(mustBeText(bytes, start, end), Math.min(-neededNs / unitNs, largest))
+        : // More than fits never passes; the bucket need not know how much more.
+          limit.checkBytes(bytes, start, end, Math.min(neededNs / unitNs, toleranceNs / unitNs + 1));
+    // A promise per call would cost as much as the check, so what is there at once is answered at once.
+    if (decision instanceof Promise) {
+      return decision.then(async (known) => {
+        const resetAfterNs = resetNs(ready, known) ?? (await this.lookCloser(ready, bytes, start, end, known));
+        return reply(blank(), ready, resetAfterNs, neededNs, known.allowed);
+      });
+    }
+    const resetAfterNs = resetNs(ready, decision) ?? (this.lookCloser(ready, bytes, start, end, decision) as number);
+    return reply(this.reply, ready, resetAfterNs, neededNs, decision.allowed);
+  }
+
+  /** How long until a key is as good as new that holds more than its burst: a question to a bucket with room for all. */
+  private lookCloser(
+    { unitNs, name }: Ready,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    { resetAfterMs }: Decision,
+  ): Answer<number> {
+    const key = textOf(bytes, start, end);
+    if (key === undefined) return resetAfterMs * nanosecondsPerMs;
+    const drain = nanosecondsPerMs / unitNs;
+    const roomy = limiter(gcra({ limit: drain, window: 1, burst: largest }), { store: this.store, name });
+    const decision = roomy.peek(key, 0) as Answer<Decision>;
+    const exactly = ({ remaining }: Decision) => (largest - remaining) * unitNs;
+    return decision instanceof Promise ? decision.then(exactly) : exactly(decision);
+  }
+
+  private readonly reply = blank();
+
+  private readyFor(numbers: ThrottleNumbers): Ready {
+    const { last } = this;
+    const { maxBurst, count, periodSeconds } = numbers;
+    if (last && last.maxBurst === maxBurst && last.count === count && last.periodSeconds === periodSeconds) return last;
+    const id = `${maxBurst} ${count} ${periodSeconds}`;
+    let ready = this.ready.get(id);
+    if (ready === undefined) {
+      ready = prepare(numbers, this.store);
+      if (this.ready.size >= mostReady) this.ready.clear();
+      this.ready.set(id, ready);
+    }
+    this.last = ready;
+    return ready;
+  }
+}
+
+function prepare({ maxBurst, count, periodSeconds }: ThrottleNumbers, store: Store): Ready {
+  if (count === 0 || periodSeconds === 0) throw new ThrottleError('Zero rates are not supported');
+  if (count < 0 || periodSeconds < 0) throw new ThrottleError('Negative rates are not supported');
+  const interval = (BigInt(periodSeconds) * 1_000_000_000n) / BigInt(count);
+  if (interval === 0n) throw new ThrottleError('Zero rates are not supported');
+  const tolerance = interval * (BigInt(maxBurst) + 1n);
+  const unitNs = tolerance <= largest ? 1 : 1000;
+  // Whole units, so that nothing rounds: a burst is full exactly when it is full.
+  const intervalUnits = Math.floor(Number(interval) / unitNs);
+  const units = intervalUnits * (maxBurst + 1);
+  if (units > largest || intervalUnits < 1) {
+    throw new ThrottleError('A burst that takes more than 35 years to drain is not supported');
+  }
+  // Slow buckets have a name of their own: their unit is another.
+  const name = unitNs === 1 ? throttleName : `${throttleName}/slow`;
+  return {
+    maxBurst,
+    count,
+    periodSeconds,
+    intervalNs: intervalUnits * unitNs,
+    toleranceNs: units * unitNs,
+    unitNs,
+    name,
+    limit:
+      units < 1
+        ? undefined
+        : (limiter(gcra({ limit: nanosecondsPerMs / unitNs, window: 1, burst: units }), {
+            store,
+            name,
+          }) as Limiter<Mode>),
+  };
+}
+
+/**
+ * How long until the key is as good as new. The decision says it in whole milliseconds, what remains says it exactly; undefined
+ * when nothing remains, because the key may hold more than its burst: it was larger before.
+ */
+function resetNs({ toleranceNs, unitNs }: Ready, { remaining, resetAfterMs }: Decision): number | undefined {
+  if (remaining > 0) return toleranceNs - remaining * unitNs;
+  return resetAfterMs * nanosecondsPerMs <= toleranceNs ? toleranceNs : undefined;
+}
+
+function reply(
+  into: { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] },
+  { maxBurst, intervalNs, toleranceNs }: Ready,
+  resetAfterNs: number,
+  neededNs: number,
+  isAllowed = false,
+): ThrottleReply {
+  // Asking for nothing is allowed by a bucket; redis-cell refuses it while the key is over a burst that became smaller.
+  const isLimited = neededNs === 0 ? resetAfterNs > toleranceNs : !isAllowed;
+  const isNever = neededNs > toleranceNs;
+  into.limited = isLimited ? 1 : 0;
+  into.limit = maxBurst + 1;
+  into.remaining = remainingOf(toleranceNs - resetAfterNs, intervalNs);
+  into.retryAfterSeconds = isLimited && !isNever ? inSeconds(resetAfterNs + neededNs - toleranceNs) : -1;
+  into.resetAfterSeconds = inSeconds(resetAfterNs);
+  return into;
+}
+
+/** redis-cell counts in microseconds here; an interval shorter than that is counted as it is. */
+function remainingOf(leftNs: number, intervalNs: number): number {
+  if (leftNs <= 0) return 0;
+  if (intervalNs < 1000) return Math.floor(leftNs / intervalNs);
+  return Math.floor(Math.floor(leftNs / 1000) / Math.floor(intervalNs / 1000));
+}
+
+/** Whole seconds: truncated, and one more when there are whole milliseconds beyond. */
+function inSeconds(ns: number): number {
+  return Math.ceil(Math.floor(ns / nanosecondsPerMs) / 1000);
+}
+
+function blank(): { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] } {
+  return { limited: 0, limit: 0, remaining: 0, retryAfterSeconds: 0, resetAfterSeconds: 0 };
+}
+
+/** The key's text; undefined where it is no UTF-8. */
+function textOf(bytes: Uint8Array, start: number, end: number): string | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  return isUtf8(text) ? text.toString() : undefined;
+}
+
+function mustBeText(bytes: Uint8Array, start: number, end: number): string {
+  const text = textOf(bytes, start, end);
+  if (text === undefined) throw new ThrottleError('A negative quantity needs a key that is UTF-8');
+  return text;
+}

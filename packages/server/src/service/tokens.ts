@@ -1,0 +1,39 @@
+/** Tokens that open the doors, compared in a time that says nothing about them. They may change while the service runs. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+export class Tokens {
+  private digests: readonly Buffer[];
+
+  constructor(list: readonly string[]) {
+    this.digests = list.map(digestOf);
+  }
+
+  /** From the next question on; connections that have shown a token stay. */
+  set(list: readonly string[]): void {
+    this.digests = list.map(digestOf);
+  }
+
+  /** Clients need one. */
+  get areNeeded(): boolean {
+    return this.digests.length > 0;
+  }
+
+  has(token: string): boolean {
+    const digest = digestOf(token);
+    // All of them, whichever fits: stopping at the first would tell which.
+    let isKnown = false;
+    for (const known of this.digests) if (timingSafeEqual(known, digest)) isKnown = true;
+    return isKnown;
+  }
+
+  /** The header `authorization: Bearer <token>`, of HTTP and of gRPC. */
+  hasBearer(authorization: string | undefined): boolean {
+    const [, token] = /^bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+    return token !== undefined && this.has(token);
+  }
+}
+
+/** Digests are equally long, which timingSafeEqual needs, so not even the length of a token shows. */
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

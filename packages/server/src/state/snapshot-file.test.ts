@@ -1,0 +1,86 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gcra, limiter, memoryStore, rules, sharedMemoryStore, slidingLog } from 'sluice';
+import { TestClock } from 'sluice/testing';
+import { afterAll, describe, expect, it } from 'vitest';
+import { readBytes, restoreMemory, saveBytes, saveMemory } from './snapshot-file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-state-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const clock = new TestClock(1_700_000_000_000);
+const open = () => memoryStore({ clock, keys: 'fingerprint' });
+const list = [
+  { name: 'per-user', key: 'user', policy: slidingLog({ limit: 3, window: '1h' }) },
+  { name: 'per-ip', key: 'ip', policy: gcra({ limit: 10, window: '1h' }) },
+];
+
+describe('the state on disk', () => {
+  it('brings back what every key had used, over more lines than one', async () => {
+    const path = join(folder, 'state');
+    const store = open();
+    const before = rules(list, { store });
+    for (let i = 0; i < 12_000; i += 1) before.check({ user: `u${i % 50}`, ip: `ip${i}` });
+    limiter(list[0]!.policy, { store, name: 'per-user' }).block('u1', '1d');
+    await saveMemory(path, store);
+
+    const restored = open();
+    expect(await restoreMemory(path, restored)).toBe(true);
+    expect(restored.stats().keys).toBe(store.stats().keys);
+    const after = rules(list, { store: restored });
+    for (const subject of [{ user: 'u0' }, { user: 'u1' }, { ip: 'ip100' }, { user: 'new', ip: 'new' }]) {
+      expect(after.check(subject)).toEqual(before.check(subject));
+    }
+  });
+
+  it('is readable by its owner only, and nothing else is left beside it', async () => {
+    const path = join(folder, 'private');
+    await saveMemory(path, open());
+    await saveMemory(path, open());
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder).filter((name) => name.startsWith('private'))).toEqual(['private']);
+  });
+
+  it('starts with nothing where there is no file', async () => {
+    expect(await restoreMemory(join(folder, 'absent'), open())).toBe(false);
+    expect(await readBytes(join(folder, 'absent'))).toBeUndefined();
+  });
+
+  it.each([
+    ['{"format":"other/9"}\n', 'it does not begin with sluice-state/1'],
+    ['not json\n', 'holds no state of this version'],
+    ['', 'a line is missing'],
+    ['{"format":"sluice-state/1","version":1,"seed":[1,2]}\n[["aa",1]]\n', 'a line is missing'],
+  ])('refuses the file %j, and says what to do', async (text, message) => {
+    const path = join(folder, 'wrong');
+    writeFileSync(path, text);
+    const store = open();
+    await expect(restoreMemory(path, store)).rejects.toThrow(message);
+    expect(store.stats().keys).toBe(0);
+  });
+
+  it('refuses a file that was cut off', async () => {
+    const path = join(folder, 'cut');
+    const store = open();
+    const limits = rules(list, { store });
+    for (let i = 0; i < 100; i += 1) limits.check({ user: `u${i}` });
+    await saveMemory(path, store);
+    writeFileSync(path, readFileSync(path).subarray(0, -20));
+    await expect(restoreMemory(path, open())).rejects.toThrow('Remove it to start with none');
+  });
+
+  it('keeps the memory that threads share, packed', async () => {
+    const path = join(folder, 'shared');
+    const store = sharedMemoryStore({ clock, maxKeys: 10_000 });
+    const policy = gcra({ limit: 2, window: '1h' });
+    limiter(policy, { store, name: 'n' }).check('ann', 2);
+    await saveBytes(path, store.snapshot());
+    expect(statSync(path).size).toBeLessThan(store.buffer.byteLength / 10);
+    const snapshot = await readBytes(path);
+    const restored = sharedMemoryStore({ clock, ...(snapshot && { snapshot }) });
+    expect(limiter(policy, { store: restored, name: 'n' }).check('ann')).toMatchObject({ allowed: false });
+    writeFileSync(path, 'nonsense');
+    await expect(readBytes(path)).rejects.toThrow('holds no state of this version');
+  });
+});

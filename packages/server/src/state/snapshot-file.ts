@@ -1,0 +1,145 @@
+/**
+ * The state between two runs, in a file: written beside its place and renamed, so that there is always a whole one.
+ *
+ *      {"format":"sluice-state/1", ...}               what the store says of itself
+ *      {"name":"per-user", ...}                       a name with its blocks
+ *      {"policy":{...},"sinceMs":...}                 a table of it
+ *      [["key",1,2],["key",3,4], ...]                 its keys, some thousands to a line
+ *
+ * Lines, because one text of all keys would be longer than a string can be. It holds the seed of the keys' hash: nobody else
+ * may read it.
+ */
+import { createReadStream } from 'node:fs';
+import { open, readFile, rename } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { constants, gunzip, gzip } from 'node:zlib';
+import { type MemoryStore, SluiceError, type Snapshot } from 'sluice';
+
+const format = 'sluice-state/1';
+const keysPerLine = 5000;
+
+type Entries = Snapshot['names'][number]['tables'][number]['entries'];
+
+interface ReadTable {
+  policy: { algorithm: string };
+  sinceMs: number;
+  retainMs: number;
+  entries: Entries[number][];
+}
+
+interface ReadName {
+  name: string;
+  blocked: readonly (readonly [string, number])[];
+  unknownBeforeMs?: number;
+  tables: ReadTable[];
+}
+
+/** Writes a file that only its owner may read, whole or not at all. */
+async function replaceFile(path: string, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  const written = `${path}.${process.pid}.writing`;
+  const file = await open(written, 'w', 0o600);
+  try {
+    for (const piece of pieces) await file.appendFile(piece);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(written, path);
+}
+
+export async function saveMemory(path: string, store: MemoryStore): Promise<void> {
+  await replaceFile(path, lines(store.snapshot()));
+}
+
+function* lines({ names, ...head }: Snapshot): Iterable<string> {
+  yield `${JSON.stringify({ format, ...head })}\n`;
+  for (const { tables, ...name } of names) {
+    yield `${JSON.stringify(name)}\n`;
+    for (const { entries, ...table } of tables) {
+      yield `${JSON.stringify(table)}\n`;
+      for (let at = 0; at < entries.length; at += keysPerLine) {
+        yield `${JSON.stringify(entries.slice(at, at + keysPerLine))}\n`;
+      }
+    }
+  }
+}
+
+/** Puts what the file holds into a store without keys. False when there is no file; throws what is no snapshot. */
+export async function restoreMemory(path: string, store: MemoryStore): Promise<boolean> {
+  const input = createReadStream(path);
+  const names: ReadName[] = [];
+  let head: object | undefined;
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      const value: unknown = parse(path, line);
+      if (head === undefined) head = headOf(path, value);
+      else if (Array.isArray(value)) append(mustHave(path, mustHave(path, names.at(-1)).tables.at(-1)).entries, value);
+      else if (isRecord(value) && 'policy' in value) {
+        mustHave(path, names.at(-1)).tables.push({
+          ...(value as Omit<ReadTable, 'entries'>),
+          entries: [],
+        } as ReadTable);
+      } else names.push({ ...(value as Omit<ReadName, 'tables'>), tables: [] } as ReadName);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+  store.restore({ ...mustHave(path, head), names } as unknown as Snapshot);
+  return true;
+}
+
+function headOf(path: string, value: unknown): object {
+  if (!isRecord(value) || value.format !== format) throw noSnapshot(path, `it does not begin with ${format}`);
+  const { format: _, ...head } = value;
+  return head;
+}
+
+function append<T>(list: T[], more: readonly T[]): void {
+  for (const one of more) list.push(one);
+}
+
+function parse(path: string, line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw noSnapshot(path, (cause as Error).message);
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mustHave<T>(path: string, value: T | undefined): T {
+  if (value === undefined) throw noSnapshot(path, 'a line is missing');
+  return value;
+}
+
+function noSnapshot(path: string, why: string): SluiceError {
+  const message = `${path} holds no state of this version: ${why}. Remove it to start with none.`;
+  return new SluiceError('invalid-snapshot', message);
+}
+
+/** Memory that threads share is saved as it is; most of it is empty, and empty packs well. */
+export async function saveBytes(path: string, bytes: Uint8Array): Promise<void> {
+  const packed = await promisify(gzip)(bytes, { level: constants.Z_BEST_SPEED });
+  await replaceFile(path, [packed]);
+}
+
+/** Undefined when there is no file. */
+export async function readBytes(path: string): Promise<Uint8Array | undefined> {
+  let packed: Buffer;
+  try {
+    packed = await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return await promisify(gunzip)(packed);
+  } catch (cause) {
+    throw noSnapshot(path, (cause as Error).message);
+  }
+}

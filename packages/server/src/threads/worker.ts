@@ -1,0 +1,59 @@
+/** A thread that speaks with clients. The main thread has the rules and their state; it says when to listen and when to end. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { sharedMemoryStore } from 'sluice';
+import type { LimitsConfig, ListenConfig, LogsConfig, TracingConfig } from '../config/config.ts';
+import { CheckMeter, type CheckMeterData } from '../operations/check-meter.ts';
+import { serviceLog } from '../operations/log.ts';
+import type { DoorName } from '../operations/metrics.ts';
+import { type RefusedKeysData, refusedKeys } from '../operations/refused-keys.ts';
+import { startTracing } from '../operations/tracing.ts';
+import type { ListenOn, TlsFiles } from '../service/door.ts';
+import type { DoorMeter } from '../service/door-meter.ts';
+import { ThrottleService } from '../service/throttle-service.ts';
+import { Tokens } from '../service/tokens.ts';
+import { openChannel } from './channel.ts';
+import { openDoors } from './doors.ts';
+import { remoteService } from './remote-service.ts';
+
+export interface WorkerOrders {
+  readonly listen: ListenConfig;
+  readonly limits: LimitsConfig;
+  readonly tokens: readonly string[];
+  readonly tls: TlsFiles | undefined;
+  readonly logs: LogsConfig;
+  readonly tracing: TracingConfig | undefined;
+  /** Memory for CL.THROTTLE; undefined: the main thread answers it. */
+  readonly buffer: SharedArrayBuffer | undefined;
+}
+
+/** What a thread has counted. */
+export interface WorkerMeasures {
+  readonly checks: CheckMeterData;
+  readonly refusals: RefusedKeysData;
+  readonly doors: Readonly<Partial<Record<DoorName, DoorMeter>>>;
+}
+
+const orders = workerData as WorkerOrders;
+if (parentPort === null) throw new Error('this file runs in a thread of the service');
+
+const tokens = new Tokens(orders.tokens);
+const checks = new CheckMeter();
+const refusals = refusedKeys();
+const log = serviceLog({ ...orders.logs, secrets: orders.tokens });
+const tracing = await startTracing(orders.tracing, log);
+const shared = orders.buffer && sharedMemoryStore({ buffer: orders.buffer });
+
+const channel = openChannel(parentPort, {
+  listen: (name: DoorName, on: ListenOn) => doors.listen(name, on),
+  setTokens: (list: readonly string[]) => tokens.set(list),
+  stopListening: () => doors.stopListening(),
+  async drain(timeoutMs: number): Promise<void> {
+    await doors.drain(timeoutMs);
+    await tracing.shutdown();
+    log.flush();
+  },
+  measure: (): WorkerMeasures => ({ checks: checks.read(), refusals: refusals.read(), doors: doors.meters }),
+});
+
+const main = remoteService(channel, shared && new ThrottleService(shared, checks, refusals));
+const doors = openDoors(main, orders.listen, { ...orders, tokens, log }, tracing);

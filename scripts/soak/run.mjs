@@ -1,0 +1,33 @@
+// `npm run soak [-- name...]`: what takes too long for `npm test`. Each soak prints what it sees and fails when a promise is broken.
+import { build, installDependencies } from '../set-up.mjs';
+
+const soaks = {
+  flood: 'a flood of 20 million distinct keys: bounded memory, live limits kept',
+  idle: '10,000 idle connections, and load beside them',
+  kill: 'kill -9 under load, and restart, again and again',
+};
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !(name in soaks));
+if (unknown.length > 0 || names.includes('--help')) {
+  console.log('usage: npm run soak [-- name...]\n');
+  for (const [name, what] of Object.entries(soaks)) console.log(`  ${name.padEnd(8)} ${what}`);
+  process.exit(names.includes('--help') ? 0 : 2);
+}
+if (!installDependencies() || !build()) process.exit(1);
+
+let failures = 0;
+for (const [name, what] of Object.entries(soaks)) {
+  if (names.length > 0 && !names.includes(name)) continue;
+  console.log(`\n=== ${name}: ${what}`);
+  const startMs = performance.now();
+  try {
+    const { soak } = await import(`./${name}.mjs`);
+    await soak();
+    console.log(`=== ${name}: ok in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
+  } catch (error) {
+    failures += 1;
+    console.error(`=== ${name}: FAILED`, error);
+  }
+}
+process.exit(failures === 0 ? 0 : 1);
