@@ -12,7 +12,7 @@ interface Row {
 
 /** The rows of the first table whose first cell is a metric. */
 function documented(page: string): Row[] {
-  return [...page.matchAll(/^\| `(sluice_\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$/gm)].map(
+  return [...page.matchAll(/^\| `(sluice_\w+)` +\| (\w+) +\| ([^|]*) \| (.*?) +\|$/gm)].map(
     ([, name = '', type = '', labels = '', help = '']) => ({
       name,
       type,
