@@ -76,6 +76,18 @@ export const redisBars = {
   slotsOfSortedSet: 1 / 5,
 };
 
+export const serviceBars = {
+  /** Commands per second, times Redis on the same machine, by how many are pipelined. */
+  resp: { ofScript: { 1: 1.3, 16: 6, 64: 10 }, ofCounter: { 16: 0.9, 64: 1.2 } },
+  /** Times one thread. */
+  twoThreads: 1.6,
+  http: { ofBare: 0.85, ofFastify: 1.5 },
+  grpc: { ofEcho: 1 },
+  millionKeysMegabytes: 150,
+  /** The wait that one of a hundred exceeds at 70 % of the maximum. */
+  loadP99Ms: 10,
+};
+
 /**
  * @typedef {{ name: string, reached: number, atLeast: number } | { name: string, reached: number, atMost: number }} Bar
  *

@@ -83,7 +83,7 @@ export async function startFloor(name, server, workload, { call, together }, con
 }
 
 /** Its title is the whole command, quotes and all; the figures are what the last line ends with. @param {string} output */
-function figuresOf(output) {
+export function figuresOf(output) {
   const line = /((?:,"[\d.]+"){7})\s*$/.exec(output)?.[1];
   const figures = Array.from((line ?? '').matchAll(/[\d.]+/g), ([figure]) => Number(figure));
   const [perSecond, _meanMs, _leastMs, p50Ms, _p95Ms, p99Ms] = figures;

@@ -133,31 +133,29 @@ function latencies({ perSecond, p50Ms, p99Ms, p999Ms, maxMs, sentLateP99Ms }: Lo
   return { checksPerSecond: perSecond, p50Ms, p99Ms, p999Ms, maxMs, sentLateP99Ms };
 }
 
+/** Before memory is measured: what compiled code, buffers and a young generation that has grown take belongs to no key. */
+const settlingChecks = 200_000;
+
 async function measureMemory(service: ServiceProcess, keys: number): Promise<MemoryFigures> {
-  const fill = (requests: number): Promise<LoadReport> =>
+  const check = (differentKeys: number, requests: number): Promise<LoadReport> =>
     runGenerator({
       ...orderTo(service, questions.lasting),
-      keys,
+      keys: differentKeys,
       keyOrder: 'sequential',
       connections: 4,
       loop: { kind: 'closed', inFlightPerConnection: 64, requests },
       durationMs: 600_000,
       warmUpMs: 0,
     });
-  // A hundredth first: what compiled code and buffers take belongs to no key.
   const early = Math.ceil(keys / 100);
-  await mustBeAnswered(fill(early));
+  await mustBeAnswered(check(early, settlingChecks));
   await settled();
   const rssBytesBefore = (await processUsage(service.pid)).rssBytes;
-  await mustBeAnswered(fill(keys));
+  await mustBeAnswered(check(keys, keys));
   await settled();
   const { rssBytes } = await processUsage(service.pid);
-  return {
-    keys,
-    rssBytes,
-    rssBytesBefore,
-    bytesPerKey: Math.max(0, rssBytes - rssBytesBefore) / Math.max(1, keys - early),
-  };
+  const bytesPerKey = Math.max(0, rssBytes - rssBytesBefore) / (keys - early);
+  return { keys, rssBytes, rssBytesBefore, bytesPerKey };
 }
 
 async function mustBeAnswered(filling: Promise<LoadReport>): Promise<void> {
