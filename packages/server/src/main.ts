@@ -1,11 +1,15 @@
 #!/usr/bin/env node
 /** The `sluice` command. */
 import { Command, CommanderError } from 'commander';
-import { benchCommand } from './commands/bench.ts';
-import { checkCommand } from './commands/check.ts';
-import { serveCommand } from './commands/serve.ts';
-import { validateCommand } from './commands/validate.ts';
 import { version } from './version.ts';
+
+/** Each is loaded only when it is asked for, or when all have to be listed. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  check: async () => (await import('./commands/check.ts')).checkCommand(),
+  validate: async () => (await import('./commands/validate.ts')).validateCommand(),
+  bench: async () => (await import('./commands/bench.ts')).benchCommand(),
+};
 
 const program = new Command('sluice')
   .description('Traffic control: a rate-limit service for curl, Envoy and every Redis client.')
@@ -14,9 +18,9 @@ const program = new Command('sluice')
   // Thrown instead of ending the process here, so that bad usage ends with 2 as documented.
   .exitOverride();
 
-for (const command of [serveCommand(), checkCommand(), validateCommand(), benchCommand()]) {
-  program.addCommand(command.copyInheritedSettings(program));
-}
+const asked = commands[process.argv[2] ?? ''];
+const loaded = asked ? [await asked()] : await Promise.all(Object.values(commands).map((load) => load()));
+for (const command of loaded) program.addCommand(command.copyInheritedSettings(program));
 program.addHelpText('after', '\nExit codes: 0 ok, 1 refused or failed, 2 bad usage or configuration.');
 
 try {

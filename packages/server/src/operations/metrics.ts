@@ -7,7 +7,7 @@
  * Nothing is kept between scrapes, so a rule that is gone leaves nothing behind. The figures of the process itself (memory, event loop,
  * file descriptors) are prom-client's.
  */
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { DoorMeter } from '../service/door-meter.ts';
 import { CheckMeter, type CheckMeterData, durationBoundsMs, outcomes } from './check-meter.ts';
 import { type MetricName, metricCatalogue } from './metric-catalogue.ts';
@@ -58,15 +58,23 @@ export interface Metrics {
   text(sources: MetricSources): Promise<string>;
 }
 
-/** `version` is the service's. One per process: it also watches the process itself, from now on. */
+/** `version` is the service's. One per process: it also watches the process itself, from the first scrape on. */
 export function serviceMetrics(version: string): Metrics {
-  const ofProcess = new Registry();
-  collectDefaultMetrics({ register: ofProcess });
+  let ofProcess: Promise<Registry> | undefined;
   return {
     async text(sources) {
-      return serviceText(version, sources) + (await ofProcess.metrics());
+      ofProcess ??= processMetrics();
+      return serviceText(version, sources) + (await (await ofProcess).metrics());
     },
   };
+}
+
+/** Loaded when somebody scrapes: until then it would only take memory. */
+async function processMetrics(): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client');
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  return register;
 }
 
 function serviceText(version: string, { rules, checks, doors, store, envoy, reloads }: MetricSources): string {

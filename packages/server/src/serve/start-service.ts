@@ -61,7 +61,7 @@ type Measures = Awaited<ReturnType<Awaited<ReturnType<typeof startWorkers>>['mea
 
 export async function startService(options: StartOptions): Promise<RunningService> {
   const { config, log } = options;
-  const opened = openStore(config.store, log);
+  const opened = await openStore(config.store, log);
   const shared = await sharedMemoryFor(config);
   await restoreState(config, opened, log);
   const checks = new CheckMeter(ruleNames(config));

@@ -1,8 +1,6 @@
 /** The store that a configuration asks for. */
-import { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
-import { degrade, layered } from 'sluice/layers';
-import { redisStore } from 'sluice/redis';
 import type { RedisStoreConfig, StoreConfig } from '../config/config.ts';
 import type { Log } from './log.ts';
 
@@ -25,8 +23,23 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-export function openStore(config: StoreConfig, log: Log): OpenStore {
-  return config.type === 'memory' ? openMemory(config.maxKeys) : openRedis(config, log);
+export async function openStore(config: StoreConfig, log: Log): Promise<OpenStore> {
+  if (config.type === 'memory') return openMemory(config.maxKeys);
+  return openRedis(config, await clientFor(config), log);
+}
+
+/** The client library takes as much memory as half a million keys, so only who uses it loads it; likewise what stands between. */
+async function clientFor({ url, isCluster }: RedisStoreConfig): Promise<Redis | Cluster> {
+  const ioredis = await import('ioredis');
+  if (!isCluster) return new ioredis.Redis(url, { autoResendUnfulfilledCommands: false });
+  const { hostname, port, username, password, protocol } = new URL(url);
+  const redisOptions = {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+  const seeds = [{ host: hostname, port: Number(port || 6379) }];
+  return new ioredis.Cluster(seeds, { retryDelayOnFailover: 0, redisOptions });
 }
 
 function openMemory(maxKeys: number): OpenStore {
@@ -46,8 +59,9 @@ function openMemory(maxKeys: number): OpenStore {
 // So often at most the log says that Redis does not answer.
 const quietMs = 10_000;
 
-function openRedis({ url, prefix, isCluster, isFenced, timeoutMs, onFailure }: RedisStoreConfig, log: Log): OpenStore {
-  const client = isCluster ? clusterAt(url) : new Redis(url, { autoResendUnfulfilledCommands: false });
+async function openRedis(config: RedisStoreConfig, client: Redis | Cluster, log: Log): Promise<OpenStore> {
+  const [{ degrade, layered }, { redisStore }] = await Promise.all([import('sluice/layers'), import('sluice/redis')]);
+  const { prefix, isFenced, timeoutMs, onFailure } = config;
   const layer = degrade({ after: timeoutMs, to: onFailure });
   const store = layered(redisStore({ client, prefix, fenced: isFenced }), layer);
   let saidMs = Number.NEGATIVE_INFINITY;
@@ -71,14 +85,4 @@ function openRedis({ url, prefix, isCluster, isFenced, timeoutMs, onFailure }: R
       client.disconnect();
     },
   };
-}
-
-function clusterAt(url: string): Cluster {
-  const { hostname, port, username, password, protocol } = new URL(url);
-  const redisOptions = {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' && { tls: {} }),
-  };
-  return new Cluster([{ host: hostname, port: Number(port || 6379) }], { retryDelayOnFailover: 0, redisOptions });
 }

@@ -39,6 +39,9 @@ export class DirectCheck implements DirectChecks {
   private cells: Float64Array;
   private at = 0;
   private key = '';
+  private low = 0;
+  private high = 0;
+  private isHashed = false;
   private cost = 0;
   private delayMs = 0;
   // Where the cells of a newcomer are made up.
@@ -77,8 +80,22 @@ export class DirectCheck implements DirectChecks {
   }
 
   private callBytes(bytes: Uint8Array, start: number, end: number, cost: number): number {
-    const at = this.table.rows.findBytes(bytes, start, end);
-    return at < 0 ? this.callText(bytes.subarray(start, end), cost) : this.call('', at, cost);
+    const { rows } = this.table;
+    const at = rows.findBytes(bytes, start, end);
+    if (at >= 0) return this.call('', at, cost);
+    if (rows.isKnownByHash && this.blocked.size === 0) return this.callHashed(rows.hash.low, rows.hash.high, cost);
+    return this.callText(bytes.subarray(start, end), cost);
+  }
+
+  /** A newcomer of which nothing but the hash is kept: its text is never made. */
+  private callHashed(low: number, high: number, cost: number): number {
+    this.low = low;
+    this.high = high;
+    this.isHashed = true;
+    this.moments.read(this.table.isStrict);
+    const waitMs = this.callAtLength('', -1, cost);
+    this.isHashed = false;
+    return waitMs;
   }
 
   /** Bytes that are no key's yet, or are no UTF-8: then their key has another hash than they. */
@@ -149,11 +166,12 @@ export class DirectCheck implements DirectChecks {
     const { algorithm, numbers, rows } = this.table;
     const { nowMs } = this.moments;
     if (this.isNewcomer) {
+      const { scratch } = this;
       const { size } = rows;
-      const own = this.scratch.slice();
-      const at = rows.insert(this.key, own);
+      const own = rows.isOwn ? scratch.slice() : undefined;
+      const at = this.isHashed ? rows.insertHashed(this.low, this.high) : rows.insert(this.key, own);
       this.room.stats.keys += rows.size - size;
-      if (rows.cells !== own) rows.cells.set(own, at);
+      if (own === undefined) for (let i = 0; i < scratch.length; i += 1) rows.cells[at + i] = scratch[i]!;
       this.cells = rows.cells;
       this.at = at;
     }

@@ -41,6 +41,8 @@ export const processSeed = Array.from(crypto.getRandomValues(new Int32Array(2)))
 export class KeyHash {
   low = 0;
   high = 0;
+  /** Of bytes: whether each is a character. Their text then has the same hash. */
+  isAscii = false;
   // The bytes hashed last, and the same by the word.
   private bytes: Uint8Array | undefined;
   private length = 0;
@@ -127,8 +129,10 @@ export class KeyHash {
     let v2 = 0x6c796765 ^ v0;
     let v3 = 0x74656462 ^ v1;
     let i = start;
+    let seen = 0;
     for (const whole = start + (length & ~3); i < whole; i += 4) {
       const word = view.getInt32(i, true);
+      seen |= word;
       v3 ^= word;
       v0 = (v0 + v1) | 0;
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
@@ -143,7 +147,10 @@ export class KeyHash {
       v0 ^= word;
     }
     let last = length << 24;
-    for (let shift = 0; i < end; i += 1, shift += 8) last |= bytes[i]! << shift;
+    let rest = 0;
+    for (let shift = 0; i < end; i += 1, shift += 8) rest |= bytes[i]! << shift;
+    this.isAscii = ((seen | rest) & 0x80808080) === 0;
+    last |= rest;
     v3 ^= last;
     v0 = (v0 + v1) | 0;
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;

@@ -36,9 +36,9 @@ export class Rows {
   /** Where the latest `find` or `insert` found the row: its cells begin at the index they returned. */
   cells: Float64Array = nothing;
 
-  private readonly hash: KeyHash;
+  readonly hash: KeyHash;
   private readonly isExact: boolean;
-  private readonly isOwn: boolean;
+  readonly isOwn: boolean;
   /** Numbers from one place to the next: the hash is as wide as one cell. */
   private readonly stride: number;
   private readonly segments: Segment[];
@@ -90,6 +90,21 @@ export class Rows {
   /** Makes a place for a key, if it has none, and returns the index of its cells, which hold anything. */
   insert(key: string, own?: Float64Array): number {
     return this.put(this.findAnew(key), key, own);
+  }
+
+  /**
+   * Whether the bytes asked for last, whose key is not there, can be inserted by their hash alone: the text is not kept, and it
+   * would have the same hash.
+   */
+  get isKnownByHash(): boolean {
+    return !this.isExact && !this.isOwn && this.hash.isAscii;
+  }
+
+  /** `insert` of a key known by its hash. */
+  insertHashed(low: number, high: number): number {
+    this.hash.low = low;
+    this.hash.high = high;
+    return this.put(this.probe(undefined), '', undefined);
   }
 
   /** Gives the row found last another array, where each has its own. */
