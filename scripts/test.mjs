@@ -10,12 +10,21 @@ rmSync(resultFile, { force: true });
 
 const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`];
 
-// Tests of the package as it is published, and tests with real servers.
+// Tests of the package as it is published, tests with real servers and processes, and those that try thousands of inputs.
 const slow = [
   'checks/packed-tarball.test.ts',
+  'checks/examples.test.ts',
+  'checks/readme-snippets.test.ts',
   'packages/test-servers/**',
   '**/stores/redis/**',
-  '**/layers/**/*redis.test.ts',
+  '**/*redis.test.ts',
+  '**/*fuzz.test.ts',
+  'packages/server/src/serve/**',
+  'packages/server/src/operations/operations.test.ts',
+  'packages/server/src/load/generate.test.ts',
+  'packages/server/src/commands/bench.test.ts',
+  'packages/server/src/resp/clients.test.ts',
+  'packages/server/src/grpc/grpc-door-{drain,tls}.test.ts',
 ];
 
 /** @type {[name: string, step: () => boolean][]} */

@@ -71,10 +71,12 @@ export class Throttle {
     // A promise per call would cost as much as the check, so what is there at once is answered at once.
     if (decision instanceof Promise) {
       return decision.then(async (known) => {
+        if (!isOfBucket(known)) return plainReply(blank(), ready, known);
         const resetAfterNs = resetNs(ready, known) ?? (await this.lookCloser(ready, bytes, start, end, known));
         return reply(blank(), ready, resetAfterNs, neededNs, known.allowed);
       });
     }
+    if (!isOfBucket(decision)) return plainReply(this.reply, ready, decision);
     const resetAfterNs = resetNs(ready, decision) ?? (this.lookCloser(ready, bytes, start, end, decision) as number);
     return reply(this.reply, ready, resetAfterNs, neededNs, decision.allowed);
   }
@@ -157,7 +159,7 @@ function resetNs({ toleranceNs, unitNs }: Ready, { remaining, resetAfterMs }: De
 }
 
 function reply(
-  into: { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] },
+  into: Writable,
   { maxBurst, intervalNs, toleranceNs }: Ready,
   resetAfterNs: number,
   neededNs: number,
@@ -174,6 +176,22 @@ function reply(
   return into;
 }
 
+/** Whether a decision says how full the bucket is. What was decided without the store, or for another reason, does not. */
+function isOfBucket({ degraded, reason }: Decision): boolean {
+  return (degraded === undefined || degraded === 'local') && (reason === undefined || reason === 'limit');
+}
+
+/** Allowed or not, and when to ask again; what remains is not known. */
+function plainReply(into: Writable, { maxBurst }: Ready, { allowed, retryAfterMs }: Decision): ThrottleReply {
+  const isNever = retryAfterMs === Number.POSITIVE_INFINITY;
+  into.limited = allowed ? 0 : 1;
+  into.limit = maxBurst + 1;
+  into.remaining = 0;
+  into.retryAfterSeconds = allowed || isNever ? -1 : Math.ceil(retryAfterMs / 1000);
+  into.resetAfterSeconds = Math.max(0, into.retryAfterSeconds);
+  return into;
+}
+
 /** redis-cell counts in microseconds here; an interval shorter than that is counted as it is. */
 function remainingOf(leftNs: number, intervalNs: number): number {
   if (leftNs <= 0) return 0;
@@ -186,7 +204,9 @@ function inSeconds(ns: number): number {
   return Math.ceil(Math.floor(ns / nanosecondsPerMs) / 1000);
 }
 
-function blank(): { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] } {
+type Writable = { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] };
+
+function blank(): Writable {
   return { limited: 0, limit: 0, remaining: 0, retryAfterSeconds: 0, resetAfterSeconds: 0 };
 }
 
