@@ -12,7 +12,7 @@ const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.js
 
 // Tests of the package as it is published, tests with real servers and processes, and those that try thousands of inputs.
 const slow = [
-  'checks/packed-tarball.test.ts',
+  'checks/packed-{tarball,server}.test.ts',
   'checks/examples.test.ts',
   'checks/readme-snippets.test.ts',
   'packages/test-servers/**',

@@ -104,6 +104,22 @@ describe.each([1, 3])('the service with %i threads', (workers) => {
     expect(service.log()).toContain('SIGTERM');
   });
 
+  it('keeps live limits through a flood of other keys, in bounded memory', async () => {
+    const service = await start({ config: 'store: { type: memory, maxKeys: 2000 }\n', env });
+    const client = connect(service);
+    const live = Array.from({ length: 20 }, (_, i) => ['CL.THROTTLE', `live-${i}`, '9', '10', '86400'] as const);
+    for (const command of live) expect(((await call(client, [...command, '10'])) as number[])[0]).toBe(0);
+    for (let from = 0; from < 40_000; from += 1000) {
+      const flood = client.pipeline();
+      for (let i = from; i < from + 1000; i += 1) flood.call('CL.THROTTLE', `flood-${i}`, '9', '10', '60');
+      for (const [error] of (await flood.exec()) ?? []) expect(error).toBeNull();
+    }
+    for (const command of live) expect(((await call(client, command)) as number[])[0]).toBe(1);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(Number(/^sluice_keys\{store="memory"\} (\d+)/m.exec(metrics)?.[1])).toBeLessThanOrEqual(3072);
+    expect(Number(/^sluice_evicted_live_keys_total (\d+)/m.exec(metrics)?.[1])).toBeGreaterThan(30_000);
+  });
+
   it('is back after kill -9, with empty hands', async () => {
     const service = await start({ config: daily(5), env });
     await check(service, { ...ann, cost: 5 });
@@ -159,6 +175,40 @@ describe('a reload', () => {
     const response = await fetch(`${service.url}/v1/reload`, { method: 'POST' });
     expect(await response.text()).toContain('sluice.yaml:2:');
     expect((await check(service, { ...ann, cost: 2 })).status).toBe(200);
+  });
+});
+
+describe('who may ask', () => {
+  it.each([1, 2])('changes with a reload, in %i threads', async (workers) => {
+    const config = (token: string) => `${daily(100)}security: { token: ${token} }\n`;
+    const service = await start({ config: config('first'), env: { SLUICE_WORKERS: String(workers) } });
+    const status = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${service.url}/v1/check`, { method: 'POST', headers, body: JSON.stringify(ann) });
+      return response.status;
+    };
+    expect([await status('first'), await status('second')]).toEqual([200, 401]);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    service.configure(config('second'));
+    await waitUntil('the new token opens every thread', async () => {
+      const statuses = await Promise.all(Array.from({ length: 10 }, () => status('second')));
+      return statuses.every((one) => one === 200);
+    });
+    expect(await status('first')).toBe(401);
+    await expect(connect(service).call('PING')).rejects.toThrow('NOAUTH');
+    expect(service.log()).not.toContain('second');
+  });
+
+  it('administers on a port of its own, and nowhere else', async () => {
+    const service = await start({ config: `${daily(100)}listen: { admin: 0 }\n` });
+    const { admin = '' } = (JSON.parse(service.log().split('\n')[0] as string) as { listening: { admin?: string } })
+      .listening;
+    for (const path of ['/v1/rules', '/metrics', '/v1/overrides', '/v1/refused', '/v1/keys/daily/ann']) {
+      expect([path, (await fetch(service.url + path)).status]).toEqual([path, 404]);
+      expect([path, (await fetch(`http://${admin}${path}`)).status]).toEqual([path, 200]);
+    }
+    expect((await check(service, ann)).status).toBe(200);
+    expect((await fetch(`http://${admin}/v1/check`, { method: 'POST', body: JSON.stringify(ann) })).status).toBe(404);
   });
 });
 
