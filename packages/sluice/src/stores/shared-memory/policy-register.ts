@@ -31,6 +31,8 @@ export class PolicyRegister {
   readonly policies: (NamedPolicy | undefined)[] = [];
   private readonly numbers = new Map<string, number>();
   private readonly times = new Map<string, number[]>();
+  // By the policy itself: turning it into text each time would take longer than the rest of a check.
+  private readonly remembered = new WeakMap<Policy, Map<string, number>>();
   // All entries before this one have been read.
   private allBefore = 0;
   private readonly layout: Layout;
@@ -57,6 +59,17 @@ export class PolicyRegister {
 
   /** The number of a policy, which is added if it is new. */
   numberOf(name: string, policy: Policy, sinceMs: number): number {
+    let numbers = this.remembered.get(policy);
+    const number = numbers?.get(name) ?? this.numberByText(name, policy, sinceMs);
+    if (numbers === undefined) {
+      numbers = new Map();
+      this.remembered.set(policy, numbers);
+    }
+    numbers.set(name, number);
+    return number;
+  }
+
+  private numberByText(name: string, policy: Policy, sinceMs: number): number {
     const text = JSON.stringify([name, policy]);
     const known = this.numbers.get(text);
     if (known !== undefined) return known;
