@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The `sluice` command. */
 import { Command, CommanderError } from 'commander';
 import { version } from './version.ts';

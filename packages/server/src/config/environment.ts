@@ -12,7 +12,13 @@ const prefix = 'SLUICE_';
 export const configVariable = 'SLUICE_CONFIG';
 
 /** Variables of this repository's own tests, which are no settings. */
-const foreignVariables = new Set([configVariable, 'SLUICE_SKIP_INTEGRATION', 'SLUICE_REDIS_BIN', 'SLUICE_CLOCK_FILE']);
+const foreignVariables = new Set([
+  configVariable,
+  'SLUICE_TOKEN',
+  'SLUICE_SKIP_INTEGRATION',
+  'SLUICE_REDIS_BIN',
+  'SLUICE_CLOCK_FILE',
+]);
 
 /**
  * Kubernetes tells every pod about the services of its namespace. For one that is called `sluice`, or `sluice-admin`, it sets

@@ -479,6 +479,18 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
     fc.string({ unit: 'binary' }),
   );
 
+  test.each(['cl.throttle', 'cl.throttle/slow', 'ad-hoc', 'envoy', 'envoy/edge', '{"algorithm":"gcra"}'])(
+    'of a rule named %s, which is the name of something else',
+    (name) => {
+      const text = `rules:\n  - { name: '${name}', algorithm: gcra, limit: 1, window: 1s }\n`;
+      expect(readConfig({ text })).toMatchObject({ problems: [{ line: 2, path: 'rules[0].name' }] });
+    },
+  );
+
+  test('of a merge with what is no map', () => {
+    expect(readConfig({ text: 'rules: []\n<<: 7\n' })).toMatchObject({ problems: [{ line: 2, column: 1 }] });
+  });
+
   test('of text', () => {
     fc.assert(
       fc.property(anyText, (text) => {

@@ -6,6 +6,9 @@ import type { StructureProblem } from './structure.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
+// What state and metrics beside the rules are kept under: CL.THROTTLE, policies of requests, Envoy's limits.
+const reserved = /^(cl\.throttle|ad-hoc$|envoy(\/|$)|\{)/;
+
 export interface ReadRules {
   readonly rules: readonly Rule[];
   readonly ruleData: readonly Data[];
@@ -35,6 +38,10 @@ export function readRules(
       else problems.push({ ...result.problem, path: [...at, ...result.problem.path] });
     }
     if (typeof rule.name !== 'string') return;
+    if (reserved.test(rule.name)) {
+      const message = `is ${JSON.stringify(rule.name)}, which the service counts other things under. Choose another name.`;
+      problems.push({ path: [...at, 'name'], message });
+    }
     const first = firstOf.get(rule.name);
     if (first === undefined) firstOf.set(rule.name, i);
     else

@@ -111,6 +111,13 @@ export function readYaml(text: string): YamlSource {
         0,
         `The file has aliases that stand for more than ${mostAliases} repetitions. Write them out, or fewer.`,
       );
+    // The parser takes any value after the merge key, and finds out only here.
+    if ((error as Error).message.startsWith('Merge sources'))
+      return broken(
+        '<<',
+        Math.max(0, text.indexOf('<<')),
+        'What is merged with "<<" must be a map, or an alias of one.',
+      );
     throw error;
   }
 }

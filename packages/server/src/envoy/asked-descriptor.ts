@@ -39,8 +39,9 @@ export function askedDescriptors(
   request: RateLimitRequest,
   rules: EnvoyRules,
   overrides: OverrideRates,
+  keyBytes: number,
 ): readonly Asked[] | undefined {
-  mustBeAskable(request);
+  mustBeAskable(request, keyBytes);
   // Who has nothing to go by is not to be told that all is well.
   if (rules.domains.size === 0) throw new SluiceError('store-unavailable', 'no rate limit configuration loaded');
   const level = rules.domains.get(request.domain);
@@ -72,8 +73,10 @@ function askOne(
   }
   const rate = overrideRate();
   const own = found?.limit.rate;
-  // Another limit for a count that is there already, if it counts in the same way: what was used stays used.
-  const isSameCount = own?.unit === rate.unit && own.policy.algorithm === rate.policy.algorithm;
+  // Another limit for a count that is there already, if it counts in the same way: what was used stays used. Hits that a shadow let
+  // through were held to no limit, and are not counted with those that are.
+  const isSameCount =
+    own?.unit === rate.unit && own.policy.algorithm === rate.policy.algorithm && !found!.limit.isShadow;
   const state = isSameCount
     ? { name: found!.limit.name, key: found!.key }
     : { name: overrideName(domain, rate.unit), key: overrideKey(entries) };
@@ -90,7 +93,7 @@ function withoutReplaced(asked: readonly Asked[]): readonly Asked[] {
   return asked.map((one) => (one.kind === 'limited' && replaced.has(one.rate.current.name) ? unmatched : one));
 }
 
-function mustBeAskable({ domain, descriptors, hitsAddend }: RateLimitRequest): void {
+function mustBeAskable({ domain, descriptors, hitsAddend }: RateLimitRequest, keyBytes: number): void {
   if (domain === '') throw wrong('rate limit domain must not be empty');
   if (descriptors.length === 0) throw wrong('rate limit descriptor list must not be empty');
   mustBeHits(hitsAddend, 'hits_addend');
@@ -99,6 +102,14 @@ function mustBeAskable({ domain, descriptors, hitsAddend }: RateLimitRequest): v
     if (entries.length === 0) throw wrong(`${what}.entries must not be empty`);
     const nameless = entries.findIndex(({ key }) => key === '');
     if (nameless >= 0) throw wrong(`${what}.entries[${nameless}].key must not be empty`);
+    entries.forEach(({ key, value }, i) => {
+      for (const [field, text] of Object.entries({ key, value })) {
+        if (text.length <= keyBytes / 4) continue;
+        const bytes = Buffer.byteLength(text);
+        if (bytes > keyBytes)
+          throw wrong(`${what}.entries[${i}].${field} must be at most ${keyBytes} bytes long, got ${bytes}`);
+      }
+    });
     if (own !== undefined) mustBeHits(own, `${what}.hits_addend`);
   });
 }

@@ -597,3 +597,40 @@ describe('whatever is asked', () => {
     );
   });
 });
+
+describe('files that change', () => {
+  const yearly = (unit: string) =>
+    loadEnvoyFiles(
+      [{ path: 'a.yaml', text: domain(`{ key: k, rate_limit: { unit: ${unit}, requests_per_unit: 3 } }`) }],
+      {
+        mergeDomains: false,
+      },
+    );
+
+  it('give nothing out again when a unit becomes shorter', () => {
+    const clock = new TestClock(startMs);
+    let rules = yearly('year');
+    const limiter = envoyLimiter({ rules: () => rules, store: memoryStore({ clock }), responseHeaders: false });
+    const allowed = () =>
+      [1, 2, 3, 4].filter(() => {
+        const { overallCode } = limiter.shouldRateLimit(request('d', ['k=v'])) as { overallCode: string };
+        return overallCode === 'OK';
+      }).length;
+    expect(allowed()).toBe(3);
+    for (const unit of ['month', 'week', 'day', 'year']) {
+      clock.advance(1000);
+      rules = yearly(unit);
+      expect([unit, allowed()]).toEqual([unit, 0]);
+    }
+  });
+});
+
+it('takes entries of so many bytes, and no longer ones', () => {
+  const rules = loadEnvoyFiles([{ path: 'a.yaml', text: domain(five) }], { mergeDomains: false });
+  const limiter = envoyLimiter({ rules: () => rules, store: memoryStore(), responseHeaders: false, keyBytes: 8 });
+  const ask = (entry: string) => refusal(() => limiter.shouldRateLimit(request('d', [entry])));
+  expect(ask('five=12345678')).toBe('no error');
+  expect(ask('five=éééé')).toBe('no error');
+  expect(ask('five=éééé1')).toBe('invalid-option: descriptors[0].entries[0].value must be at most 8 bytes long, got 9');
+  expect(ask('123456789=a')).toContain('entries[0].key must be at most 8 bytes long, got 9');
+});

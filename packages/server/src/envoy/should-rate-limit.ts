@@ -22,6 +22,8 @@ export interface EnvoyLimiterOptions {
   readonly store: Store;
   /** Tells Envoy to add `RateLimit-Limit`, `-Remaining` and `-Reset` to its response. */
   readonly responseHeaders: boolean;
+  /** The longest key or value of an entry. Default: any. */
+  readonly keyBytes?: number;
   /** Told what the store said to each descriptor: the name of the limit's state, whose count it is, and the decision. */
   readonly onStatus?: (name: string, key: string, decision: Decision) => void;
 }
@@ -35,13 +37,22 @@ export interface EnvoyLimiter {
   unknownDomains(): number;
 }
 
-export function envoyLimiter({ rules, store, responseHeaders, onStatus }: EnvoyLimiterOptions): EnvoyLimiter {
+export function envoyLimiter(options: EnvoyLimiterOptions): EnvoyLimiter {
+  const { rules, store, responseHeaders, onStatus, keyBytes = Number.POSITIVE_INFINITY } = options;
   const book = countBook(rules);
   const overrides = overrideRates(store.clock);
   let unknownDomains = 0;
+  // Since when the rules are in force: what was used before was used under others.
+  let inForce = rules();
+  let changedMs = store.clock.now();
 
   function shouldRateLimit(request: RateLimitRequest): Answer<RateLimitResponse> {
-    const asked = askedDescriptors(request, rules(), overrides);
+    const current = rules();
+    if (current !== inForce) {
+      inForce = current;
+      changedMs = store.clock.now();
+    }
+    const asked = askedDescriptors(request, current, overrides, keyBytes);
     if (asked === undefined) {
       unknownDomains += 1;
       return respond(
@@ -68,7 +79,7 @@ export function envoyLimiter({ rules, store, responseHeaders, onStatus }: EnvoyL
   ): Answer<RateLimitResponse> {
     const [witness, ...others] = candidates;
     const isRequired = (one: Limited): boolean => (one.limit?.isQuota ? one === witness : canRefuse(one));
-    const checks = limited.map((one) => checkOf(one, isRequired(one)));
+    const checks = limited.map((one) => checkOf(one, isRequired(one), changedMs));
     return andThen(store.apply(checks) as Answer<readonly Decision[]>, (answer) => {
       const decisions = new Map(limited.map((one, i) => [one, mustBeDecided(one, answer[i])]));
       const refusing = limited.filter((one) => isRequired(one) && !decisions.get(one)!.allowed);
@@ -126,8 +137,9 @@ function canRefuse({ limit, isRefund }: Limited): boolean {
   return !limit?.isShadow && !isRefund;
 }
 
-function checkOf({ name, key, rate, hits, isRefund }: Limited, isRequired: boolean): Check {
-  const check = { name, key, policy: rate.policy, cost: hits };
+function checkOf({ name, key, rate, limit, hits, isRefund }: Limited, isRequired: boolean, changedMs: number): Check {
+  // A limit that came with the request was never another.
+  const check = { name, key, policy: rate.policy, cost: hits, changedMs: limit && changedMs };
   if (isRefund) return { ...check, operation: 'reward' };
   return isRequired ? check : { ...check, shadow: true };
 }

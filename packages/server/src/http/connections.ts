@@ -14,6 +14,9 @@ import type { DoorSettings } from '../service/door.ts';
 import { Problem, problemReply } from './problem.ts';
 import { ShortWay, type ShortWayDoor } from './short-way.ts';
 
+// Answers that take longer may also be longer: so many are being made for one connection at once.
+const mostWaiting = 64;
+
 // A request may be on its way on a connection that looks idle; closed at once, it would be lost.
 const lingerMs = 500;
 
@@ -33,7 +36,7 @@ export class Connections {
   constructor(server: Server, { limits, meter, tls }: DoorSettings, check: ShortWayDoor['check']) {
     this.#server = server;
     this.#meter = meter;
-    this.#pipelineDepth = limits.pipelineDepth;
+    this.#pipelineDepth = Math.min(limits.pipelineDepth, mostWaiting);
     server.maxConnections = limits.connections;
     server.headersTimeout = limits.requestMs;
     server.requestTimeout = limits.requestMs;

@@ -1,5 +1,6 @@
 /** The service as a process: all threads, reload, drain, state on disk, kill -9. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect as connectSocket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type SluiceService, startSluice, waitUntil } from '@sluice/test-servers';
@@ -34,6 +35,10 @@ async function check({ url }: SluiceService, body: object): Promise<{ status: nu
     body: JSON.stringify(body),
   });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
 const daily = (limit: number) =>
@@ -75,6 +80,29 @@ describe.each([1, 3])('the service with %i threads', (workers) => {
     expect((await check(service, { ...ann, cost: 3 })).status).toBe(429);
     expect((await check(service, { ...ann, cost: 2 })).status).toBe(200);
     expect(((await call(connect(service), [...throttle, '0'])) as number[]).slice(0, 3)).toEqual([0, 5, 2]);
+  });
+
+  it('keeps overrides over a restart, and CL.THROTTLE also when the number of threads changes', async () => {
+    const config = (threads: number) => `${daily(5)}snapshot: { path: state }\nworkers: ${threads}\n`;
+    const service = await start({ config: config(workers) });
+    const put = { method: 'PUT', body: JSON.stringify({ limit: 7, expiresIn: '1d' }) };
+    expect((await fetch(`${service.url}/v1/overrides/daily/ann`, put)).status).toBe(204);
+    expect((await check(service, { ...ann, cost: 6 })).status).toBe(200);
+    const large = { policy: { algorithm: 'sliding-log', limit: 5, window: '1d' }, key: 'ann' };
+    expect((await check(service, { ...large, cost: 3 })).status).toBe(200);
+    for (const [threads, left] of [
+      [2, 4],
+      [1, 3],
+      [4, 2],
+      [2, 1],
+    ] as const) {
+      expect(((await call(connect(service), throttle)) as number[]).slice(0, 3)).toEqual([0, 5, left]);
+      service.configure(config(threads));
+      await service.restart();
+    }
+    expect((await check(service, { ...ann, cost: 2 })).status).toBe(429);
+    expect((await check(service, ann)).status).toBe(200);
+    expect((await check(service, { ...large, cost: 3 })).status).toBe(429);
   });
 
   it('finishes what was begun when it is told to end', async () => {
@@ -176,6 +204,33 @@ describe('a reload', () => {
     expect(await response.text()).toContain('sluice.yaml:2:');
     expect((await check(service, { ...ann, cost: 2 })).status).toBe(200);
   });
+});
+
+it('bounds the connections of a door over all its threads', async () => {
+  const service = await start({ config: 'workers: 2\nlimits: { connections: 20 }\n' });
+  const answers = await Promise.all(
+    Array.from({ length: 80 }, async () => {
+      const client = new Redis(service.respPort, '127.0.0.1', { retryStrategy: () => null, maxRetriesPerRequest: 0 });
+      client.on('error', () => {});
+      clients.push(client);
+      return client.ping().catch(() => 'refused');
+    }),
+  );
+  const served = answers.filter((answer) => answer === 'PONG').length;
+  expect(served).toBeGreaterThan(5);
+  expect(served).toBeLessThanOrEqual(20);
+});
+
+it('is not held up by a client that asks for metrics on and on and reads nothing', async () => {
+  const service = await start({ config: daily(1000) });
+  const greedy = connectSocket(service.httpPort, '127.0.0.1');
+  greedy.on('error', () => {});
+  greedy.pause();
+  greedy.write('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20_000));
+  await sleep(200);
+  for (let i = 0; i < 20; i += 1) expect((await check(service, ann)).status).toBe(200);
+  expect(residentMb(service.pid)).toBeLessThan(400);
+  greedy.destroy();
 });
 
 describe('who may ask', () => {

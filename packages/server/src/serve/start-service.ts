@@ -7,7 +7,7 @@
  *                        doors ─┘        └─ CL.THROTTLE from memory that all threads share
  */
 import { readFileSync } from 'node:fs';
-import { type SharedMemoryStore, sharedMemoryStore } from 'sluice';
+import { type ActiveOverride, type SharedMemoryStore, sharedMemoryStore } from 'sluice';
 import type { Config, TlsConfig } from '../config/config.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
 import { watchConfig } from '../config/watch-config.ts';
@@ -62,8 +62,8 @@ type Measures = Awaited<ReturnType<Awaited<ReturnType<typeof startWorkers>>['mea
 export async function startService(options: StartOptions): Promise<RunningService> {
   const { config, log } = options;
   const opened = await openStore(config.store, log);
-  const shared = await sharedMemoryFor(config);
-  await restoreState(config, opened, log);
+  const shared = await sharedMemoryFor(config, log);
+  const overrides = await restoreState(config, opened, log);
   const checks = new CheckMeter(ruleNames(config));
   const refusals = refusedKeys();
   let envoyRules = envoyRulesOf(config.envoy);
@@ -71,13 +71,16 @@ export async function startService(options: StartOptions): Promise<RunningServic
     rules: () => envoyRules,
     store: opened.store,
     responseHeaders: config.envoy?.responseHeaders ?? false,
+    keyBytes: config.limits.keyBytes,
     onStatus(name, key, { allowed, shadow }) {
       if (!allowed && !shadow) refusals.count('envoy', key === '' ? name : `${name}: ${key}`);
     },
   });
-  const local = new LocalService({ store: opened.store, checks, refusals, envoy }, config);
+  const { store, largeStore } = opened;
+  const local = new LocalService({ store, largeStore, throttleStore: shared, checks, refusals, envoy }, config);
+  tellDropped(local.restoreOverrides(overrides), log);
   const reloads = new Reloads(options, (next, nextEnvoyRules) => {
-    local.configure(next);
+    tellDropped(local.configure(next), log);
     envoyRules = nextEnvoyRules;
     checks.setRules(ruleNames(next));
     log.level = next.logs.level;
@@ -87,6 +90,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   const metrics = serviceMetrics(version);
   let isEnding = false;
   let front: Front | undefined;
+  let writing: Promise<string> | undefined;
 
   async function measures(): Promise<readonly Measures[]> {
     return [{ checks: checks.read(), refusals: refusals.read(), doors: {} }, ...((await front?.measure()) ?? [])];
@@ -110,20 +114,12 @@ export async function startService(options: StartOptions): Promise<RunningServic
         most,
       ),
     reload: () => reloads.reload(),
-    async metrics() {
-      const all = await measures();
-      return metrics.text({
-        rules: ruleNames(reloads.config),
-        checks: all.map((one) => one.checks),
-        doors: Object.fromEntries(
-          doorNames
-            .map((name) => [name, all.flatMap(({ doors }) => doors[name] ?? [])] as const)
-            .filter(([, meters]) => meters.length > 0),
-        ),
-        store: storeNumbers(opened, shared),
-        envoy: envoy.counts(),
-        reloads: reloads.numbers,
+    metrics() {
+      // Whoever asks while it is being written gets the same.
+      writing ??= writeMetrics().finally(() => {
+        writing = undefined;
       });
+      return writing;
     },
     readiness() {
       const reason = isEnding ? 'the service is ending' : opened.problem();
@@ -131,10 +127,27 @@ export async function startService(options: StartOptions): Promise<RunningServic
     },
   };
 
+  async function writeMetrics(): Promise<string> {
+    const all = await measures();
+    return metrics.text({
+      rules: ruleNames(reloads.config),
+      checks: all.map((one) => one.checks),
+      doors: Object.fromEntries(
+        doorNames
+          .map((name) => [name, all.flatMap(({ doors }) => doors[name] ?? [])] as const)
+          .filter(([, meters]) => meters.length > 0),
+      ),
+      store: storeNumbers(opened, shared),
+      envoy: envoy.counts(),
+      reloads: reloads.numbers,
+    });
+  }
+
   const served = await openFront(service, shared, options);
   front = served;
+  const save = () => saveState(config, opened, shared, local.overrides());
   const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
-  const saving = saveRegularly(config, () => saveState(config, opened, shared), log);
+  const saving = saveRegularly(config, save, log);
 
   return {
     listening: served.listening,
@@ -144,22 +157,38 @@ export async function startService(options: StartOptions): Promise<RunningServic
       await watch.close();
       clearInterval(saving);
       await served.drain(config.drainMs);
-      await saveState(config, opened, shared);
+      await save();
       await opened.close();
       await served.end();
     },
   };
 }
 
+function tellDropped(overrides: readonly ActiveOverride[], log: ServiceLog): void {
+  if (overrides.length > 0)
+    log.warn({ overrides: overrides.length }, 'overrides were dropped that no rule can have any more');
+}
+
 function ruleNames({ rules }: Config): string[] {
   return rules.map(({ name }) => name);
 }
 
-/** Memory for CL.THROTTLE that all threads share; with one thread, or with Redis, the store does. */
-async function sharedMemoryFor({ workers, store, snapshot }: Config): Promise<SharedMemoryStore | undefined> {
-  if (workers === 1 || store.type !== 'memory') return undefined;
+/**
+ * Memory for CL.THROTTLE that all threads share; with one thread, or with Redis, the store does. Where the state is kept on disk, one
+ * thread uses it too: the number of threads may be another after the restart.
+ */
+async function sharedMemoryFor(
+  { workers, store, snapshot }: Config,
+  log: ServiceLog,
+): Promise<SharedMemoryStore | undefined> {
+  if (store.type !== 'memory' || (workers === 1 && snapshot === undefined)) return undefined;
+  const fresh = sharedMemoryStore({ maxKeys: store.maxKeys });
   const bytes = snapshot && (await readBytes(throttlePath(snapshot.path)));
-  return bytes ? sharedMemoryStore({ snapshot: bytes }) : sharedMemoryStore({ maxKeys: store.maxKeys });
+  if (snapshot === undefined || bytes === undefined) return fresh;
+  if (bytes.length !== fresh.buffer.byteLength) {
+    log.warn({ path: throttlePath(snapshot.path) }, 'CL.THROTTLE keeps the maxKeys that its state was saved with');
+  }
+  return sharedMemoryStore({ snapshot: bytes });
 }
 
 function throttlePath(path: string): string {
@@ -176,7 +205,16 @@ async function openFront(
   if (workers === 1) return openHere(service, config, tls, log);
   return startWorkers({
     count: workers,
-    orders: { limits, tokens: security.tokens, tls, listen, logs, tracing, buffer: shared?.buffer },
+    // Shared out evenly: how many a door has is bounded over all threads.
+    orders: {
+      limits: { ...limits, connections: Math.ceil(limits.connections / workers) },
+      tokens: security.tokens,
+      tls,
+      listen,
+      logs,
+      tracing,
+      buffer: shared?.buffer,
+    },
     handlers: serviceHandlers(service),
     onDeath,
   });
@@ -227,19 +265,32 @@ function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefine
   return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys };
 }
 
-async function restoreState({ snapshot }: Config, { memory }: OpenStore, log: ServiceLog): Promise<void> {
-  if (snapshot === undefined || memory === undefined) return;
-  if (!(await restoreMemory(snapshot.path, memory))) return;
-  log.info({ path: snapshot.path, keys: memory.stats().keys }, 'the state of the last run is back');
+async function restoreState(
+  { snapshot }: Config,
+  { memories }: OpenStore,
+  log: ServiceLog,
+): Promise<readonly ActiveOverride[]> {
+  const overrides: ActiveOverride[] = [];
+  for (const { suffix, memory } of snapshot ? memories : []) {
+    const path = `${snapshot?.path}${suffix}`;
+    const kept = await restoreMemory(path, memory);
+    if (kept === undefined) continue;
+    overrides.push(...kept.overrides);
+    log.info({ path, keys: memory.stats().keys }, 'the state of the last run is back');
+  }
+  return overrides;
 }
 
 async function saveState(
   { snapshot }: Config,
-  { memory }: OpenStore,
+  { memories }: OpenStore,
   shared: SharedMemoryStore | undefined,
+  overrides: readonly ActiveOverride[],
 ): Promise<void> {
-  if (snapshot === undefined || memory === undefined) return;
-  await saveMemory(snapshot.path, memory);
+  if (snapshot === undefined) return;
+  for (const { suffix, memory } of memories) {
+    await saveMemory(`${snapshot.path}${suffix}`, memory, { overrides: suffix === '' ? overrides : [] });
+  }
   if (shared) await saveBytes(throttlePath(snapshot.path), shared.snapshot());
 }
 

@@ -1,4 +1,4 @@
-import { gcra, memoryStore, SluiceError, slidingLog } from 'sluice';
+import { gcra, memoryStore, SluiceError, slidingLog, slidingSlots } from 'sluice';
 import { TestClock } from 'sluice/testing';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../config/config.ts';
@@ -91,15 +91,28 @@ describe('the service', () => {
     expect(service.checkPolicy(gcra({ limit: 10_000, window: '1m' }), 'ann')).toMatchObject({ allowed: true });
   });
 
+  it('takes no policy of a request that needs more room than a rule should', () => {
+    const { service } = open();
+    expect(service.checkPolicy(slidingLog({ limit: 1000, window: '1m' }), 'ann')).toMatchObject({ allowed: true });
+    expect(() => service.checkPolicy(slidingLog({ limit: 1001, window: '1m' }), 'ann')).toThrow(
+      'policy.limit must be at most 1000 for a sliding-log that comes with a request, got 1001',
+    );
+    expect(() => service.checkPolicy(slidingSlots({ limit: 9, window: '1h', slots: 10_000 }), 'ann')).toThrow(
+      'policy.slots must be at most 1000',
+    );
+    expect(service.checkPolicy(gcra({ limit: 1_000_000, window: '1m' }), 'ann')).toMatchObject({ allowed: true });
+  });
+
   it('applies a changed limit to what was used, and keeps overrides of rules that stay', () => {
     const { service, clock } = open();
     service.check({ user: 'ann' });
     service.check({ user: 'ann' });
     service.override('per-user', 'bob', { limit: 5, expiresIn: '1h' });
     service.override('per-ip', '192.0.2.1', { limit: 5 });
-    service.configure(
+    const dropped = service.configure(
       configOf('rules:\n  - { name: per-user, key: user, algorithm: sliding-log, limit: 3, window: 1m }'),
     );
+    expect(dropped).toMatchObject([{ rule: 'per-ip' }]);
     expect(service.check({ user: 'ann' })).toMatchObject({ allowed: true, tightest: { remaining: 0, limit: 3 } });
     expect(service.check({ user: 'ann' })).toMatchObject({ allowed: false });
     expect(service.overrides()).toMatchObject([{ rule: 'per-user', key: 'bob', override: { limit: 5 } }]);

@@ -15,6 +15,7 @@ import type { Config } from '../config/config.ts';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
 import type { CheckMeter } from '../operations/check-meter.ts';
 import type { RefusedKeys } from '../operations/refused-keys.ts';
+import { AdHocPolicies, isLarge } from './ad-hoc-policies.ts';
 import { andThen } from './answer.ts';
 import type { Answer, KeyState, ServiceCall, ThrottleNumbers, ThrottleReply } from './service.ts';
 import { ThrottleService } from './throttle-service.ts';
@@ -26,6 +27,10 @@ export interface DescriptorLimiter {
 
 export interface LocalServiceParts {
   readonly store: Store;
+  /** Where CL.THROTTLE has its state. Default: in the store. */
+  readonly throttleStore?: Store | undefined;
+  /** Where policies of requests have their state that need much of it. Default: in the store. */
+  readonly largeStore?: Store | undefined;
   readonly checks: CheckMeter;
   readonly refusals: RefusedKeys;
   readonly envoy: DescriptorLimiter;
@@ -34,36 +39,51 @@ export interface LocalServiceParts {
 /** What requests with a policy of their own are counted under. */
 export const adHocRule = 'ad-hoc';
 
-// Each is a name in the store, and names stay: clients must not be able to fill the memory with them.
-const mostAdHocPolicies = 10_000;
-
 export class LocalService {
   private readonly parts: LocalServiceParts;
   private readonly throttles: ThrottleService;
-  private readonly adHocNames = new Set<string>();
+  private readonly adHoc = new AdHocPolicies();
   // Over a store that answers later its answers are promises; `andThen` minds that.
   private rules: Rules;
   private config: Config;
 
   constructor(parts: LocalServiceParts, config: Config) {
     this.parts = parts;
-    this.throttles = new ThrottleService(parts.store, parts.checks, parts.refusals);
+    this.throttles = new ThrottleService(parts.throttleStore ?? parts.store, parts.checks, parts.refusals);
     this.config = config;
     this.rules = rulesOf(config, parts.store);
   }
 
-  /** Another configuration from the next check on. What was used stays used, and overrides stay where their rule does. */
-  configure(config: Config): void {
+  /** Another configuration from the next check on. What was used stays used, and so do overrides; says which no longer fit. */
+  configure(config: Config): readonly ActiveOverride[] {
+    const overrides = this.rules.overrides();
     const next = rulesOf(config, this.parts.store);
-    const nowMs = this.parts.store.clock.now();
-    for (const { rule, key, override, expiresAtMs } of this.rules.overrides()) {
-      if (!config.rules.some(({ name }) => name === rule)) continue;
-      const { expiresIn: _, ...fields } = override;
-      const leftMs = expiresAtMs - nowMs;
-      next.override(rule, key, Number.isFinite(leftMs) ? { ...fields, expiresIn: Math.max(1, leftMs) } : fields);
-    }
+    const dropped = this.carryOverrides(overrides, next);
     this.rules = next;
     this.config = config;
+    return dropped;
+  }
+
+  /** Those of an earlier run; says which no longer fit. */
+  restoreOverrides(overrides: readonly ActiveOverride[]): readonly ActiveOverride[] {
+    return this.carryOverrides(overrides, this.rules);
+  }
+
+  /** Says which were dropped: their rule is gone, or has become one that cannot be changed so. */
+  private carryOverrides(overrides: readonly ActiveOverride[], to: Rules): readonly ActiveOverride[] {
+    const nowMs = this.parts.store.clock.now();
+    return overrides.filter(({ rule, key, override, expiresAtMs }) => {
+      const leftMs = expiresAtMs - nowMs;
+      if (leftMs <= 0) return false;
+      const { expiresIn: _, ...fields } = override;
+      try {
+        to.override(rule, key, Number.isFinite(leftMs) ? { ...fields, expiresIn: Math.max(1, leftMs) } : fields);
+        return false;
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error;
+        return true;
+      }
+    });
   }
 
   check(subject: Subject, call: ServiceCall = {}): Answer<RulesResult> {
@@ -94,10 +114,12 @@ export class LocalService {
 
   checkPolicy(policy: Policy, key: string, call: ServiceCall = {}): Answer<Decision> {
     const startMs = performance.now();
-    const name = this.adHocName(policy);
+    const name = this.adHoc.nameOf(policy);
     const { cost = 1, requestId } = call;
+    const { store, largeStore = store } = this.parts;
+    const own = isLarge(policy) ? largeStore : store;
     return andThen(
-      this.counted(() => this.parts.store.apply([{ name, key, policy, cost }], undefined, requestId)),
+      this.counted(() => own.apply([{ name, key, policy, cost }], undefined, requestId)),
       ([decision]) => {
         const { allowed } = decision as Decision;
         this.parts.checks.count(adHocRule, allowed ? 'allowed' : 'refused', performance.now() - startMs);
@@ -135,13 +157,16 @@ export class LocalService {
 
   inspect(rule: string, key: string): Answer<KeyState> {
     return andThen(this.rules.peekKey(rule, key, { cost: 0 }) as Answer<Decision>, ({ remaining, resetAfterMs }) =>
-      andThen(this.rules.peekKey(rule, key) as Answer<Decision>, (decision) => ({
-        rule,
-        key,
-        // What remains is said of the key as it stands, whether a call would pass of a call of cost 1.
-        decision: { ...decision, remaining, resetAfterMs },
-        override: this.rules.overrides().find((active) => active.rule === rule && active.key === key),
-      })),
+      andThen(this.rules.peekKey(rule, key) as Answer<Decision>, (decision) => {
+        if (decision.degraded) throw new SluiceError('store-unavailable', 'The store does not answer.');
+        return {
+          rule,
+          key,
+          // What remains is said of the key as it stands, whether a call would pass of a call of cost 1.
+          decision: { ...decision, remaining, resetAfterMs },
+          override: this.rules.overrides().find((active) => active.rule === rule && active.key === key),
+        };
+      }),
     );
   }
 
@@ -161,27 +186,16 @@ export class LocalService {
     return this.rules.overrides();
   }
 
-  private count({ rule, allowed, shadow }: Decision): void {
-    this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
+  private count({ rule, allowed, shadow, reason }: Decision): void {
+    // Nobody decided: the store did not answer.
+    if (reason === 'store-failure') this.parts.checks.count(rule, 'error');
+    else this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
   }
 
   private countRefusals(subject: Subject, { decisions }: RulesResult): void {
     for (const { rule, allowed, shadow } of decisions) {
       if (!allowed && !shadow) this.parts.refusals.count(rule, this.rules.keyOf(rule, subject) ?? '');
     }
-  }
-
-  private adHocName(policy: Policy): string {
-    const name = JSON.stringify(policy);
-    if (this.adHocNames.has(name)) return name;
-    if (this.adHocNames.size >= mostAdHocPolicies) {
-      throw new SluiceError(
-        'store-full',
-        `There are ${mostAdHocPolicies} different policies that came with requests. Configure rules with tiers instead.`,
-      );
-    }
-    this.adHocNames.add(name);
-    return name;
   }
 
   /** Counts what throws, and lets it be thrown. */

@@ -2,6 +2,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
 import type { RedisStoreConfig, StoreConfig } from '../config/config.ts';
+import { mostLargeKeys } from './ad-hoc-policies.ts';
 import type { Log } from './log.ts';
 
 export interface StoreStats {
@@ -15,8 +16,10 @@ export interface StoreStats {
 
 export interface OpenStore {
   readonly store: Store;
-  /** Only of memory, which can be saved. */
-  readonly memory: MemoryStore | undefined;
+  /** For policies of requests that need much room. */
+  readonly largeStore: Store;
+  /** Only of memory, which can be saved: each with what its file is called beside the first one's. */
+  readonly memories: readonly { readonly suffix: string; readonly memory: MemoryStore }[];
   stats(): StoreStats;
   /** Why it cannot answer now; undefined when it can. */
   problem(): string | undefined;
@@ -24,8 +27,7 @@ export interface OpenStore {
 }
 
 export async function openStore(config: StoreConfig, log: Log): Promise<OpenStore> {
-  if (config.type === 'memory') return openMemory(config.maxKeys);
-  return openRedis(config, await clientFor(config), log);
+  return config.type === 'memory' ? openMemory(config.maxKeys) : openRedis(config, log);
 }
 
 /** The client library takes as much memory as half a million keys, so only who uses it loads it; likewise what stands between. */
@@ -43,13 +45,20 @@ async function clientFor({ url, isCluster }: RedisStoreConfig): Promise<Redis | 
 }
 
 function openMemory(maxKeys: number): OpenStore {
-  const memory = memoryStore({ maxKeys, keys: 'fingerprint', clock: tickClock() });
+  const clock = tickClock();
+  const memory = memoryStore({ maxKeys, keys: 'fingerprint', clock });
+  const large = memoryStore({ maxKeys: Math.min(maxKeys, mostLargeKeys), keys: 'fingerprint', clock });
   return {
     store: memory,
-    memory,
+    largeStore: large,
+    memories: [
+      { suffix: '', memory },
+      { suffix: '.policies', memory: large },
+    ],
     stats() {
-      const { keys, evictedLiveKeys } = memory.stats();
-      return { type: 'memory', keys, evictedLiveKeys, errors: 0, degraded: 0 };
+      const all = [memory.stats(), large.stats()];
+      const sum = (field: 'keys' | 'evictedLiveKeys') => all.reduce((total, one) => total + one[field], 0);
+      return { type: 'memory', keys: sum('keys'), evictedLiveKeys: sum('evictedLiveKeys'), errors: 0, degraded: 0 };
     },
     problem: () => undefined,
     close: async () => {},
@@ -59,8 +68,9 @@ function openMemory(maxKeys: number): OpenStore {
 // So often at most the log says that Redis does not answer.
 const quietMs = 10_000;
 
-async function openRedis(config: RedisStoreConfig, client: Redis | Cluster, log: Log): Promise<OpenStore> {
+async function openRedis(config: RedisStoreConfig, log: Log): Promise<OpenStore> {
   const [{ degrade, layered }, { redisStore }] = await Promise.all([import('sluice/layers'), import('sluice/redis')]);
+  const client = await clientFor(config);
   const { prefix, isFenced, timeoutMs, onFailure } = config;
   const layer = degrade({ after: timeoutMs, to: onFailure });
   const store = layered(redisStore({ client, prefix, fenced: isFenced }), layer);
@@ -72,9 +82,15 @@ async function openRedis(config: RedisStoreConfig, client: Redis | Cluster, log:
   };
   client.on('error', complain);
   layer.on('failure', ({ error }) => complain(error));
+  layer.breaker.on('change', ({ to }) => {
+    if (to !== 'closed') return;
+    saidMs = Number.NEGATIVE_INFINITY;
+    log.info({}, 'the store answers again');
+  });
   return {
     store,
-    memory: undefined,
+    largeStore: store,
+    memories: [],
     stats() {
       const { storeErrors, degraded } = layer.stats();
       const decided = degraded.closed + degraded.open + degraded.local;

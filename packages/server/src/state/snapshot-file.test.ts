@@ -23,10 +23,14 @@ describe('the state on disk', () => {
     const before = rules(list, { store });
     for (let i = 0; i < 12_000; i += 1) before.check({ user: `u${i % 50}`, ip: `ip${i}` });
     limiter(list[0]!.policy, { store, name: 'per-user' }).block('u1', '1d');
-    await saveMemory(path, store);
+    const overrides = [
+      { rule: 'per-user', key: 'u2', override: { limit: 9 }, expiresAtMs: Number.POSITIVE_INFINITY },
+      { rule: 'per-user', key: 'u3', override: { limit: 9 }, expiresAtMs: 1_700_000_100_000 },
+    ];
+    await saveMemory(path, store, { overrides });
 
     const restored = open();
-    expect(await restoreMemory(path, restored)).toBe(true);
+    expect(await restoreMemory(path, restored)).toEqual({ overrides });
     expect(restored.stats().keys).toBe(store.stats().keys);
     const after = rules(list, { store: restored });
     for (const subject of [{ user: 'u0' }, { user: 'u1' }, { ip: 'ip100' }, { user: 'new', ip: 'new' }]) {
@@ -43,7 +47,7 @@ describe('the state on disk', () => {
   });
 
   it('starts with nothing where there is no file', async () => {
-    expect(await restoreMemory(join(folder, 'absent'), open())).toBe(false);
+    expect(await restoreMemory(join(folder, 'absent'), open())).toBeUndefined();
     expect(await readBytes(join(folder, 'absent'))).toBeUndefined();
   });
 
@@ -51,7 +55,8 @@ describe('the state on disk', () => {
     ['{"format":"other/9"}\n', 'it does not begin with sluice-state/1'],
     ['not json\n', 'holds no state of this version'],
     ['', 'a line is missing'],
-    ['{"format":"sluice-state/1","version":1,"seed":[1,2]}\n[["aa",1]]\n', 'a line is missing'],
+    ['{"format":"sluice-state/1","version":1,"seed":[1,2],"overrides":[]}\n[["aa",1]]\n', 'a line is missing'],
+    ['{"format":"sluice-state/1","version":1,"seed":[1,2]}\n', 'its overrides are no list'],
   ])('refuses the file %j, and says what to do', async (text, message) => {
     const path = join(folder, 'wrong');
     writeFileSync(path, text);

@@ -14,7 +14,7 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
-import { type MemoryStore, SluiceError, type Snapshot } from 'sluice';
+import { type ActiveOverride, type MemoryStore, SluiceError, type Snapshot } from 'sluice';
 
 const format = 'sluice-state/1';
 const keysPerLine = 5000;
@@ -48,12 +48,22 @@ async function replaceFile(path: string, pieces: Iterable<string | Uint8Array>):
   await rename(written, path);
 }
 
-export async function saveMemory(path: string, store: MemoryStore): Promise<void> {
-  await replaceFile(path, lines(store.snapshot()));
+/** What is kept beside the keys. */
+export interface KeptBeside {
+  readonly overrides: readonly ActiveOverride[];
 }
 
-function* lines({ names, ...head }: Snapshot): Iterable<string> {
-  yield `${JSON.stringify({ format, ...head })}\n`;
+export async function saveMemory(
+  path: string,
+  store: MemoryStore,
+  beside: KeptBeside = { overrides: [] },
+): Promise<void> {
+  await replaceFile(path, lines(store.snapshot(), beside));
+}
+
+function* lines({ names, ...head }: Snapshot, beside: KeptBeside): Iterable<string> {
+  // An override without an end has none in JSON either: Infinity becomes null.
+  yield `${JSON.stringify({ format, ...head, ...beside })}\n`;
   for (const { tables, ...name } of names) {
     yield `${JSON.stringify(name)}\n`;
     for (const { entries, ...table } of tables) {
@@ -65,11 +75,11 @@ function* lines({ names, ...head }: Snapshot): Iterable<string> {
   }
 }
 
-/** Puts what the file holds into a store without keys. False when there is no file; throws what is no snapshot. */
-export async function restoreMemory(path: string, store: MemoryStore): Promise<boolean> {
+/** Puts what the file holds into a store without keys, and says what was beside them. Undefined when there is no file; throws what is no snapshot. */
+export async function restoreMemory(path: string, store: MemoryStore): Promise<KeptBeside | undefined> {
   const input = createReadStream(path);
   const names: ReadName[] = [];
-  let head: object | undefined;
+  let head: (KeptBeside & object) | undefined;
   try {
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       const value: unknown = parse(path, line);
@@ -83,17 +93,20 @@ export async function restoreMemory(path: string, store: MemoryStore): Promise<b
       } else names.push({ ...(value as Omit<ReadName, 'tables'>), tables: [] } as ReadName);
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  store.restore({ ...mustHave(path, head), names } as unknown as Snapshot);
-  return true;
+  const { overrides, ...snapshot } = mustHave(path, head);
+  store.restore({ ...snapshot, names } as unknown as Snapshot);
+  return { overrides };
 }
 
-function headOf(path: string, value: unknown): object {
+function headOf(path: string, value: unknown): KeptBeside & object {
   if (!isRecord(value) || value.format !== format) throw noSnapshot(path, `it does not begin with ${format}`);
-  const { format: _, ...head } = value;
-  return head;
+  const { format: _, overrides, ...head } = value;
+  if (!Array.isArray(overrides)) throw noSnapshot(path, 'its overrides are no list');
+  const endless = (one: ActiveOverride) => ({ ...one, expiresAtMs: one.expiresAtMs ?? Number.POSITIVE_INFINITY });
+  return { ...head, overrides: (overrides as ActiveOverride[]).map(endless) };
 }
 
 function append<T>(list: T[], more: readonly T[]): void {

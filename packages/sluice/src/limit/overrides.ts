@@ -36,6 +36,16 @@ function overridden(policy: Policy, { expiresIn: _, ...fields }: Override): Poli
 /** The overrides of one rule. */
 export function overridesOf(rule: string, clock: Clock) {
   const byKey = new Map<string, ActiveOverride>();
+  // When the policy of a key last changed: a new one must not apply to the time before.
+  const changes = new Map<string, number>();
+
+  function note(key: string, atMs: number): void {
+    changes.delete(key);
+    changes.set(key, atMs);
+    // The oldest are forgotten: what is not known to have changed counts as always so.
+    if (changes.size > maxOverrides) changes.delete(changes.keys().next().value as string);
+  }
+
   // Each policy is changed once, not at every request.
   const changed = new WeakMap<Override, WeakMap<Policy, Policy>>();
 
@@ -43,6 +53,7 @@ export function overridesOf(rule: string, clock: Clock) {
     const active = byKey.get(key);
     if (active === undefined || active.expiresAtMs > clock.now()) return active;
     byKey.delete(key);
+    note(key, active.expiresAtMs);
     return undefined;
   }
 
@@ -64,9 +75,16 @@ export function overridesOf(rule: string, clock: Clock) {
         );
       }
       byKey.set(key, { rule, key, override, expiresAtMs });
+      note(key, clock.now());
       changed.set(override, new WeakMap());
     },
-    remove: (key: string) => byKey.delete(key),
+    remove(key: string): boolean {
+      const wasThere = byKey.delete(key);
+      if (wasThere) note(key, clock.now());
+      return wasThere;
+    },
+    /** When the policy of a key changed last; long ago where it never did. */
+    changedMs: (key: string) => changes.get(key) ?? Number.NEGATIVE_INFINITY,
     list: () => [...byKey.keys()].flatMap((key) => find(key) ?? []),
     /** The policy for a key: the rule's, unless overridden. */
     apply(key: string, policy: Policy): Policy {

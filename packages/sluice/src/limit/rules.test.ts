@@ -10,7 +10,7 @@ import type { Store } from '../stores/store.ts';
 import { TestClock } from '../testing/test-clock.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
 import { parseRules } from './parse-rules.ts';
-import { rules } from './rules.ts';
+import { type Rules, rules } from './rules.ts';
 
 const perMinute = (limit: number) => slidingLog({ limit, window: '1m' });
 
@@ -44,6 +44,47 @@ describe('rules', () => {
     limits.check({ user: 'a' });
     for (let call = 0; call < 20; call += 1) limits.check({ user: 'a' });
     expect(limits.peek({ user: 'a' }, { cost: 0 }).decisions[0]).toMatchObject({ rule: 'roomy', remaining: 9 });
+  });
+
+  it('give nothing out again when a window becomes shorter: by other rules, by an override, or at the end of one', () => {
+    const day = 86_400_000;
+    // Eighteen o'clock: of a day and of half a day the windows began at different times.
+    const clock = new TestClock(20_000 * day + 0.75 * day);
+    const store = memoryStore({ clock });
+    const list = (window: '12h' | '1d') => [{ name: 'n', key: 'user', policy: fixedWindow({ limit: 3, window }) }];
+    const allowed = (limits: Rules, user: string) => [1, 2, 3, 4].filter(() => limits.check({ user }).allowed).length;
+    const daily = rules(list('1d'), { store });
+    expect(allowed(daily, 'reloaded')).toBe(3);
+    clock.advance(1000);
+    expect(allowed(rules(list('12h'), { store }), 'reloaded')).toBe(0);
+    expect(allowed(daily, 'overridden')).toBe(3);
+    clock.advance(1000);
+    daily.override('n', 'overridden', { window: '12h' });
+    expect(allowed(daily, 'overridden')).toBe(0);
+
+    const halves = rules(list('12h'), { store });
+    for (const user of ['removed', 'expired']) {
+      halves.override('n', user, { window: '1d', expiresIn: '1m' });
+      expect(allowed(halves, user)).toBe(3);
+    }
+    clock.advance(1000);
+    halves.removeOverride('n', 'removed');
+    expect(allowed(halves, 'removed')).toBe(0);
+    clock.advance(60_000);
+    expect(allowed(halves, 'expired')).toBe(0);
+  });
+
+  it('have one key where everyone shares a budget', () => {
+    const limits = rules([{ name: 'global', policy: perMinute(2) }]);
+    limits.check({});
+    expect(limits.checkKey('global', 'all')).toMatchObject({ allowed: true, remaining: 0 });
+    for (const ask of [
+      () => limits.checkKey('global', 'bob'),
+      () => limits.override('global', 'bob', { limit: 5 }),
+      () => limits.reset('global', 'bob'),
+    ]) {
+      expect(ask).toThrow('key must be "all": everyone shares the one budget of rule "global", got "bob"');
+    }
   });
 
   it('can be asked one by one, with the key given', () => {

@@ -167,18 +167,27 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     return found;
   }
 
-  function checkOf(one: ReadRule, key: string, subject: Subject, cost: number, operation: 'check' | 'peek'): Check {
+  function checkOf(
+    one: ReadRule,
+    key: string,
+    subject: Subject,
+    { cost, atMs }: { readonly cost: number; readonly atMs: number | undefined },
+    operation: 'check' | 'peek',
+  ): Check {
     const { name, shadow, onStoreFailure } = one.rule;
     const policy = one.overrides.apply(key, one.policyOf(subject));
+    // On the caller's own time the clock's word on when the policy changed means nothing.
+    const changedMs = atMs === undefined ? Math.max(sinceMs, one.overrides.changedMs(key)) : undefined;
     // What is taken as a lease has to be found again to be released.
     const leased: Operation = operation === 'check' && algorithmOf(policy).release ? 'acquire' : operation;
-    return { name, key, policy, cost, operation: leased, sinceMs, shadow, onStoreFailure };
+    return { name, key, policy, cost, operation: leased, sinceMs, changedMs, shadow, onStoreFailure };
   }
 
   function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
     const one = ruleOf(rule);
     const subject = call.tier === undefined ? {} : { tier: call.tier };
-    const check = checkOf(one, stateKey(one, key), subject, checkCost(call.cost ?? 1), operation);
+    const asked = { cost: checkCost(call.cost ?? 1), atMs: call.atMs };
+    const check = checkOf(one, stateKey(one, key), subject, asked, operation);
     return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
       const { allowed } = decision as Decision;
       if (operation === 'check') one.counts[allowed ? 'allowed' : 'refused'] += 1;
@@ -198,7 +207,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       const key = keyIn(subject, one);
       if (key === undefined) continue;
       asked.push(one);
-      checks.push(checkOf(one, key, subject, cost, operation));
+      checks.push(checkOf(one, key, subject, { cost, atMs: call.atMs }, operation));
     }
     if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
     return andThen(store.apply(checks, atMs, call.requestId), (decisions) => {
@@ -309,6 +318,9 @@ function keyIn(subject: Subject, { applies, keyOf }: ReadRule): string | undefin
 /** A key as the store knows it: an address of a rule by `ip` may be written in any way. */
 function stateKey({ rule, keyOf }: ReadRule, key: string): string {
   if (typeof key !== 'string' && typeof key !== 'number') throw invalid('key', 'a string', key);
+  if ((rule.key ?? everyone) === everyone && key !== everyone) {
+    throw invalid('key', `"${everyone}": everyone shares the one budget of rule "${rule.name}"`, key);
+  }
   return String((rule.key === 'ip' ? keyOf({ ip: key }) : undefined) ?? key);
 }
 
