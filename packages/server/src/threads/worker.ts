@@ -1,6 +1,6 @@
 /** A thread that speaks with clients. The main thread has the rules and their state; it says when to listen and when to end. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { sharedMemoryStore } from 'sluice';
+import { type SharedMemoryStore, sharedMemoryStore, tickClock } from 'sluice';
 import type { LimitsConfig, ListenConfig, LogsConfig, TracingConfig } from '../config/config.ts';
 import { CheckMeter, type CheckMeterData } from '../operations/check-meter.ts';
 import { serviceLog } from '../operations/log.ts';
@@ -41,7 +41,7 @@ const checks = new CheckMeter();
 const refusals = refusedKeys();
 const log = serviceLog({ ...orders.logs, secrets: orders.tokens });
 const tracing = await startTracing(orders.tracing, log);
-const shared = orders.buffer && sharedMemoryStore({ buffer: orders.buffer });
+const shared = orders.buffer && sharedStore(orders.buffer);
 
 const channel = openChannel(parentPort, {
   listen: (name: DoorName, on: ListenOn) => doors.listen(name, on),
@@ -57,3 +57,9 @@ const channel = openChannel(parentPort, {
 
 const main = remoteService(channel, shared && new ThrottleService(shared, checks, refusals));
 const doors = openDoors(main, orders.listen, { ...orders, tokens, log }, tracing);
+
+/** On the clock that all threads share, read once for the commands that came together. */
+function sharedStore(buffer: SharedArrayBuffer): SharedMemoryStore {
+  const { clock } = sharedMemoryStore({ buffer });
+  return sharedMemoryStore({ buffer, clock: tickClock(clock) });
+}

@@ -130,6 +130,11 @@ class Findings {
     return this.#verdict === 'certain' ? latestMs(grant) : earliestMs(grant);
   }
 
+  /** Of several whose turn is the same: in whichever order they were told, they are judged in this one. */
+  otherMs(grant: Grant): number {
+    return this.#verdict === 'certain' ? earliestMs(grant) : latestMs(grant);
+  }
+
   take(grant: Grant): void {
     const cost = costOf(grant);
     const turnMs = this.turnMs(grant);
@@ -232,22 +237,33 @@ export function audit(grants: Iterable<Grant>, policy: Policy, options: AuditOpt
   const { verdict = 'certain', maxViolations = 100, demand } = options;
   oneOf('verdict', verdict, ['certain', 'possible']);
   const findings = new Findings(policy, verdict, maxViolations, Number.MAX_SAFE_INTEGER / 16);
-  for (const grant of inOrder(grants, (each) => findings.turnMs(each))) findings.take(grant);
+  for (const grant of inOrder(
+    grants,
+    (each) => findings.turnMs(each),
+    (each) => findings.otherMs(each),
+  ))
+    findings.take(grant);
   if (demand === undefined) return findings.report(undefined);
   const ideal = idealOf(policy);
-  for (const call of inOrder(demand, earliestMs)) ideal.call(call);
+  for (const call of inOrder(demand, earliestMs, latestMs)) ideal.call(call);
   return findings.report(ideal.granted);
 }
 
 /** Most histories are in order already; the others are sorted by numbers beside them, not by asking each grant again. */
-function* inOrder(grants: Iterable<Grant>, timeOf: (grant: Grant) => number): Iterable<Grant> {
+function* inOrder(
+  grants: Iterable<Grant>,
+  turnOf: (grant: Grant) => number,
+  otherOf: (grant: Grant) => number,
+): Iterable<Grant> {
   const list = Array.isArray(grants) ? (grants as readonly Grant[]) : Array.from(grants);
-  const times = Float64Array.from(list, timeOf);
-  if (times.every((time, i) => i === 0 || time >= times[i - 1]!)) {
+  const turns = Float64Array.from(list, turnOf);
+  const others = Float64Array.from(list, otherOf);
+  const inTurn = (a: number, b: number) => turns[a]! - turns[b]! || others[a]! - others[b]! || a - b;
+  if (turns.every((_, i) => i === 0 || inTurn(i - 1, i) < 0)) {
     yield* list;
     return;
   }
-  const order = Uint32Array.from(list, (_, i) => i).sort((a, b) => times[a]! - times[b]! || a - b);
+  const order = Uint32Array.from(list, (_, i) => i).sort(inTurn);
   for (const i of order) yield list[i]!;
 }
 
@@ -286,7 +302,12 @@ export function auditor(policy: Policy, options: AuditorOptions = {}): Auditor {
     const later: Grant[] = [];
     for (const grant of heldBack) (findings.turnMs(grant) <= untilMs ? due : later).push(grant);
     heldBack = later;
-    for (const grant of inOrder(due, (each) => findings.turnMs(each))) findings.take(grant);
+    for (const grant of inOrder(
+      due,
+      (each) => findings.turnMs(each),
+      (each) => findings.otherMs(each),
+    ))
+      findings.take(grant);
   }
 
   return {
