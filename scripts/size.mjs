@@ -42,9 +42,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 27_900,
+    ceilingBytes: 30_300,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 12_900 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_100 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {
