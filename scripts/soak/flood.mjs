@@ -1,5 +1,4 @@
 import { startSluice } from '@sluice/test-servers';
-import { residentMb } from './memory.mjs';
 import { command, throttleClient } from './resp-client.mjs';
 
 const keys = 20_000_000;
@@ -46,7 +45,7 @@ async function flood(service, workers) {
         }
         await send(text, perWrite);
         if (from % 1_000_000 === 0) {
-          most = Math.max(most, residentMb(service.pid));
+          most = Math.max(most, service.residentMb());
           process.stdout.write(
             `\r  ${workers} thread(s): ${(from / 1e6).toFixed(0)} million keys, ${most.toFixed(0)} MB `,
           );

@@ -1,6 +1,5 @@
 import { connect } from 'node:net';
 import { startSluice } from '@sluice/test-servers';
-import { residentMb } from './memory.mjs';
 import { command, throttleClient } from './resp-client.mjs';
 
 const idleConnections = 10_000;
@@ -11,13 +10,13 @@ export async function soak() {
   /** @type {import('node:net').Socket[]} */
   const idle = [];
   try {
-    const before = residentMb(service.pid);
+    const before = service.residentMb();
     for (let i = 0; i < idleConnections; i += 100) {
       const ports = [service.respPort, service.httpPort];
       const opened = Array.from({ length: 100 }, (_, at) => opening(/** @type {number} */ (ports[(i + at) % 2])));
       idle.push(...(await Promise.all(opened)));
     }
-    console.log(`  ${idle.length} idle connections: ${(residentMb(service.pid) - before).toFixed(0)} MB`);
+    console.log(`  ${idle.length} idle connections: ${(service.residentMb() - before).toFixed(0)} MB`);
     const { count, lateMs } = await load(service.respPort);
     console.log(
       `  beside them ${(count / seconds).toFixed(0)} checks per second, one at a time on 8 connections; the slowest of 1,000 took ${lateMs.toFixed(1)} ms`,

@@ -25,6 +25,8 @@ export interface SluiceService {
   readonly grpcPort: number;
   readonly respPort: number;
   readonly state: OwnedProcess['state'];
+  /** What it has in memory now. */
+  residentMb(): number;
   /** Everything it has said. */
   log(): string;
   /** Writes the configuration in place. It watches the file. */
@@ -98,6 +100,7 @@ export async function startSluice({ config, args = [], env = {} }: SluiceOptions
     get state() {
       return owned.state;
     },
+    residentMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${owned.pid}/status`, 'utf8'))?.[1]) / 1024,
     log: () => readFileSync(logFile, 'utf8'),
     configure: (text) => writeFileSync(configFile, text),
     signal: (signal) => process.kill(owned.pid, signal),

@@ -2,7 +2,7 @@ import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { ChannelCredentials, status } from '@grpc/grpc-js';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Certificates, makeCertificates } from './certificates.test-support.ts';
+import { type Certificates, makeCertificates } from '../service/certificates.test-support.ts';
 import { closed, GrpcClient, LimitingService, openDoor, request } from './grpc-door.test-support.ts';
 
 let certificates: Certificates;

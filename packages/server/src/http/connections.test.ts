@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { connect as connectTls } from 'node:tls';
 import { waitUntil } from '@sluice/test-servers';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Certificates, makeCertificates } from '../grpc/certificates.test-support.ts';
+import { type Certificates, makeCertificates } from '../service/certificates.test-support.ts';
 import { checkBytes, type Json, type Opened, type OpenOptions, open, RawClient } from './http-door.test-support.ts';
 
 const check = checkBytes({ subject: { user: '42' } });

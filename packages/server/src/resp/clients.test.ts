@@ -11,7 +11,7 @@ import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
 import { createClient as createClient6, createCluster as createCluster6 } from 'redis';
 import { createClient as createClient5, createCluster as createCluster5 } from 'redis-5';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Certificates, makeCertificates } from '../grpc/certificates.test-support.ts';
+import { type Certificates, makeCertificates } from '../service/certificates.test-support.ts';
 import { openDoor, rawClient, rawTlsClient } from './resp-door.test-support.ts';
 
 const run = promisify(execFile);

@@ -330,14 +330,18 @@ function listed(matches: Match | readonly Match[] = []): (subject: Subject) => b
 }
 
 function summary(decisions: readonly Decision[]): RulesResult {
-  let allowed = true;
+  const tightest = tightestOf(decisions);
+  // A refusal is tighter than any grant.
+  return { allowed: tightest?.allowed ?? true, tightest, decisions };
+}
+
+/** The decision that refused (the longest wait of several), else the one with the smallest share left. Shadow rules have no say. */
+export function tightestOf(decisions: readonly Decision[]): Decision | undefined {
   let tightest: Decision | undefined;
   for (const decision of decisions) {
-    if (decision.shadow) continue;
-    if (!decision.allowed) allowed = false;
-    if (tightest === undefined || isTighter(decision, tightest)) tightest = decision;
+    if (!decision.shadow && (tightest === undefined || isTighter(decision, tightest))) tightest = decision;
   }
-  return { allowed, tightest, decisions };
+  return tightest;
 }
 
 /** Refusals before grants; the longer wait of two refusals, the smaller share left of two grants. */
