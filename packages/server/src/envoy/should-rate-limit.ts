@@ -33,15 +33,12 @@ export interface EnvoyLimiter {
   shouldRateLimit(request: RateLimitRequest): Answer<RateLimitResponse>;
   /** A row for each configured limit, and few more; `limit-counts.ts` says which. */
   counts(): Iterable<LimitCounts>;
-  /** Requests for domains that no file has. Their names are the callers', so there is one count for all. */
-  unknownDomains(): number;
 }
 
 export function envoyLimiter(options: EnvoyLimiterOptions): EnvoyLimiter {
   const { rules, store, responseHeaders, onStatus, keyBytes = Number.POSITIVE_INFINITY } = options;
   const book = countBook(rules);
   const overrides = overrideRates(store.clock);
-  let unknownDomains = 0;
   // Since when the rules are in force: what was used before was used under others.
   let inForce = rules();
   let changedMs = store.clock.now();
@@ -54,7 +51,6 @@ export function envoyLimiter(options: EnvoyLimiterOptions): EnvoyLimiter {
     }
     const asked = askedDescriptors(request, current, overrides, keyBytes);
     if (asked === undefined) {
-      unknownDomains += 1;
       return respond(
         request.descriptors.map(() => ({ kind: 'unmatched' })),
         new Map(),
@@ -130,7 +126,7 @@ export function envoyLimiter(options: EnvoyLimiterOptions): EnvoyLimiter {
     });
   }
 
-  return { shouldRateLimit, counts: book.rows, unknownDomains: () => unknownDomains };
+  return { shouldRateLimit, counts: book.rows };
 }
 
 function canRefuse({ limit, isRefund }: Limited): boolean {
