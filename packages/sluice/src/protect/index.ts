@@ -5,9 +5,7 @@ export {
   type CircuitChangeReason,
   type CircuitState,
   circuitBreaker,
-  type Outcome,
-  type Pass,
-  type RunOptions,
 } from './circuit-breaker/circuit-breaker.ts';
-export type { CircuitBreakerOptions, Ended } from './circuit-breaker/settings.ts';
+export type { CircuitBreakerOptions } from './circuit-breaker/settings.ts';
 export type { CircuitBreakerSnapshot } from './circuit-breaker/snapshot.ts';
+export type { Ended, Outcome, Pass, ProtectedCall, Protection, RunOptions } from './protection.ts';

@@ -19,10 +19,10 @@ import {
   type CircuitBreaker,
   type CircuitState,
   circuitBreaker,
-  type Pass,
 } from '../../protect/circuit-breaker/circuit-breaker.ts';
 import type { CircuitBreakerOptions } from '../../protect/circuit-breaker/settings.ts';
 import { listenersOf } from '../../protect/listeners.ts';
+import type { Pass } from '../../protect/protection.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import type { Check, Store } from '../../stores/store.ts';
 import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';

@@ -15,21 +15,21 @@
  */
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
-import { type CircuitBreakerOptions, type Ended, readSettings } from './settings.ts';
+import {
+  answerOf,
+  type Ended,
+  endOf,
+  type Outcome,
+  type Pass,
+  type ProtectedCall,
+  type Protection,
+  type RunOptions,
+} from '../protection.ts';
+import { type CircuitBreakerOptions, readSettings } from './settings.ts';
 import { type CircuitBreakerSnapshot, readSnapshot } from './snapshot.ts';
 import { Votes } from './votes.ts';
 
 export type CircuitState = 'closed' | 'open' | 'half-open';
-
-/** Leave to make one call. Say how it ended, once; what is said after that does nothing. */
-export interface Pass {
-  ok(): void;
-  failed(): void;
-  /** It says nothing about the service: the caller gave up, or asked for what cannot be. A probe gives its place back. */
-  ignored(): void;
-}
-
-export type Outcome = 'ok' | 'failed' | 'ignored';
 
 /** Why the state changed. */
 export type CircuitChangeReason =
@@ -67,17 +67,12 @@ export interface CircuitBreakerStats {
   readonly refused: number;
 }
 
-export interface RunOptions {
-  /** Handed to the function. A call that throws after its signal was aborted is ignored: it was the caller who gave up. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface CircuitBreaker {
+export interface CircuitBreaker extends Protection {
   readonly state: CircuitState;
-  /** Leave to make a call, or `undefined` when it must not be made. */
+  /** Leave to make a call, or `undefined` when it must not be made. A probe that is ignored gives its place back. */
   tryPass(): Pass | undefined;
   /** Calls the function if it may, and learns from how that ends. Throws `circuit-open` when it must not be called. */
-  run<T>(call: (signal?: AbortSignal) => T | Promise<T>, options?: RunOptions): Promise<T>;
+  run<T>(call: ProtectedCall<T>, options?: RunOptions): Promise<T>;
   /** Milliseconds until a call may be let through: 0 now, `Infinity` while it is held open by hand. Half-open with every probe out: at most so long. */
   retryAfterMs(): number;
   /** Opens it by hand; it stays open until `close()`. */
@@ -270,16 +265,11 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
     return new SluiceError('circuit-open', `The circuit breaker${name} is ${state} and lets no call through ${until}.`);
   }
 
-  async function run<T>(call: (signal?: AbortSignal) => T | Promise<T>, { signal }: RunOptions = {}): Promise<T> {
+  async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
     signal?.throwIfAborted();
     const pass = tryPass();
     if (!pass) throw refusal();
-    let ended: { readonly value: T } | { readonly error: unknown };
-    try {
-      ended = { value: await call(signal) };
-    } catch (error) {
-      ended = { error };
-    }
+    const ended = await endOf(call, signal);
     try {
       if ('error' in ended && signal?.aborted) pass.ignored();
       else report(pass, ended);
@@ -287,8 +277,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
       // Where a classifier threw, the call has not ended yet, and its error is the caller's.
       pass.ignored();
     }
-    if ('error' in ended) throw ended.error;
-    return ended.value;
+    return answerOf(ended);
   }
 
   function report(pass: Pass, ended: Ended): void {

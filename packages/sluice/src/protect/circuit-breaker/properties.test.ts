@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../testing/test-clock.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
-import { type CircuitBreaker, circuitBreaker, type Pass } from './circuit-breaker.ts';
+import type { Pass } from '../protection.ts';
+import { type CircuitBreaker, circuitBreaker } from './circuit-breaker.ts';
 import type { CircuitBreakerOptions } from './settings.ts';
 
 const options: fc.Arbitrary<CircuitBreakerOptions> = fc

@@ -4,7 +4,8 @@
 // a slow call is a failure.
 import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../testing/test-clock.ts';
-import { circuitBreaker, type Pass } from './circuit-breaker.ts';
+import type { Pass } from '../protection.ts';
+import { circuitBreaker } from './circuit-breaker.ts';
 import type { CircuitBreakerOptions } from './settings.ts';
 
 /**

@@ -3,9 +3,7 @@ import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.t
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
-
-/** How a call ended: with a value, or with an error. */
-export type Ended = { readonly value: unknown } | { readonly error: unknown };
+import type { Ended } from '../protection.ts';
 
 export interface CircuitBreakerOptions {
   /** Named in errors. Default: no name. */
