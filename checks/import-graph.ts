@@ -52,7 +52,19 @@ export function importViolations(graph: ImportGraph): string[] {
   return violations;
 }
 
+/** Middleware speaks in the types of its framework, which whoever uses it has. Only Nest's has to be there at run time too. */
+const frameworks: Readonly<Record<string, readonly string[]>> = {
+  'http/express/': ['express', 'node:http'],
+  'http/fastify/': ['fastify', 'node:http'],
+  'http/hono/': ['hono'],
+  'http/koa/': ['koa', 'node:http'],
+  'http/nest/': ['@nestjs/common', '@nestjs/core', 'node:http'],
+  'http/node/': ['node:http'],
+};
+
 function brokenRule(file: string, specifier: string, graph: ImportGraph): string | undefined {
+  const own = Object.entries(frameworks).find(([folder]) => file.startsWith(folder))?.[1] ?? [];
+  if (own.includes(specifier)) return undefined;
   if (!specifier.startsWith('.')) return 'the library has no dependencies and runs outside Node';
   const target = resolve(file, specifier);
   if (target.startsWith('..')) return 'the library is complete in itself';

@@ -23,7 +23,7 @@ export const problemTypes = {
   503: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
 } as const;
 
-const titles = { 429: 'Quota exceeded', 503: 'Temporarily reduced capacity' } as const;
+export const problemTitles = { 429: 'Quota exceeded', 503: 'Temporarily reduced capacity' } as const;
 
 /** The status of an answer: 200 where nothing was refused. */
 export function statusOf(answered: Answered): 200 | 429 | 503 {
@@ -44,7 +44,7 @@ export function problemBody(answered: Answered): ProblemBody {
     );
   return {
     type: problemTypes[status],
-    title: titles[status],
+    title: problemTitles[status],
     status,
     detail: detailOf(tightestOf(answered)),
     'violated-policies': decisionsOf(answered)

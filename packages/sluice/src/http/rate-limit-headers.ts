@@ -42,6 +42,14 @@ export type RateLimitHeaders = Record<string, string>;
 const usual: readonly HeaderDialect[] = ['x-ratelimit', 'draft-8'];
 const noOptions: RateLimitHeaderOptions = {};
 
+/** Refuses what no header can be written by: at set-up, and not with the first answer. */
+export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
+  const limit = 1;
+  const policy = { algorithm: '', limit } as Policy;
+  const sample = { allowed: true, limit, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, delayMs: 0, rule: '', policy };
+  rateLimitHeaders(sample, options);
+}
+
 /** No headers at all where no limit applied. */
 export function rateLimitHeaders(answered: Answered, options: RateLimitHeaderOptions = noOptions): RateLimitHeaders {
   const headers: RateLimitHeaders = {};

@@ -1,10 +1,21 @@
 /** IP addresses as keys: IPv4 as it is, IPv6 by subnet, IPv4 written as IPv6 as IPv4. */
 
+const dotted = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/;
+
+/** The eight groups of an address, an IPv4 one as IPv6 has it; undefined when the text is no address. */
+export function addressGroups(address: string): number[] | undefined {
+  if (address.includes(':')) return ipv6Groups(address);
+  const bytes = dotted.exec(address)?.slice(1).map(Number);
+  if (bytes === undefined || bytes.some((byte) => byte > 255)) return undefined;
+  const [a = 0, b = 0, c = 0, d = 0] = bytes;
+  return [0, 0, 0, 0, 0, 0xffff, a * 256 + b, c * 256 + d];
+}
+
 /** The eight groups of an IPv6 address, or undefined when the text is not one. */
 function ipv6Groups(address: string): number[] | undefined {
   // A URL's host is the platform's own parser: it checks the address and writes it in one canonical way.
   const url = `http://[${address.replace(/%.*$/, '')}]`;
-  if (!address.includes(':') || !URL.canParse(url)) return undefined;
+  if (!URL.canParse(url)) return undefined;
   const [head = '', tail] = new URL(url).hostname.slice(1, -1).split('::');
   const groups = (part = '') => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
   const after = groups(tail);
@@ -12,11 +23,16 @@ function ipv6Groups(address: string): number[] | undefined {
   return [...before, ...Array(8 - before.length - after.length).fill(0), ...after];
 }
 
+// How Node writes the address of an IPv4 peer on a socket that takes both kinds.
+const mapped = '::ffff:';
+
 /**
  * The key of an address: IPv6 cut to its first `subnetBits` bits (`'2001:db8:0:100:0:0:0:0/56'`), anything else as it
  * came. Different spellings of one network give one key.
  */
 export function networkOf(address: string, subnetBits: number): string {
+  if (!address.includes(':')) return address;
+  if (address.startsWith(mapped) && dotted.test(address.slice(mapped.length))) return address.slice(mapped.length);
   const groups = ipv6Groups(address);
   if (groups === undefined) return address;
   if (groups.slice(0, 6).join() === '0,0,0,0,0,65535')

@@ -10,6 +10,7 @@ import { type Check, mustFit, type Operation, type Store } from '../stores/store
 import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
+import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
 import { checkCost, knownFields, oneOf, type Policy } from '../vocabulary/policy.ts';
 import { type ActiveOverride, type Override, overridesOf } from './overrides.ts';
@@ -78,6 +79,8 @@ export interface RuleCounts {
 export interface RulesCall {
   /** Default 1. */
   readonly cost?: number;
+  /** The longest delay that is accepted from a shaping algorithm; a longer one is a refusal. Default: any. */
+  readonly maxDelayMs?: number;
   /** The caller's own time in milliseconds, for replays. */
   readonly atMs?: number;
   /** A call that is made again with the same id gets the same answer, and is not counted twice. */
@@ -89,10 +92,26 @@ export interface KeyCall extends RulesCall {
   readonly tier?: string;
 }
 
+export interface RulesReserveCall extends RulesCall {
+  /** When an unsettled reservation ends, and counts as spent. Default 1 minute. */
+  readonly expiresIn?: Duration;
+}
+
+export interface RulesReservation<M extends Mode = 'sync'> {
+  /** What the rules said; if it was refused, nothing is reserved and settling does nothing. */
+  readonly result: RulesResult;
+  /** Ends it with the true cost, under every rule that was asked, and gives back places under concurrency rules. False when it had ended before. */
+  commit(actual: number, options?: TimeOptions): Reply<M, boolean>;
+  /** Gives all of it back. False when it had ended before. */
+  cancel(options?: TimeOptions): Reply<M, boolean>;
+}
+
 export interface Rules<M extends Mode = 'sync'> {
   check(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
   /** What `check` would answer; changes nothing. */
   peek(subject: Subject, options?: RulesCall): Reply<M, RulesResult>;
+  /** `check` of an estimate; `commit(actual)` or `cancel()` settles it when the true cost is known. Unsettled, it is spent. */
+  reserve(subject: Subject, options?: RulesReserveCall): Reply<M, RulesReservation<M>>;
   /** Gives back the places that a check took under concurrency rules; does nothing for a result without any. */
   release(result: RulesResult, options?: TimeOptions): Reply<M, void>;
   /** One rule alone, with its key given instead of read from a subject. Neither the lists nor the rule's match are asked. */
@@ -171,22 +190,22 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     one: ReadRule,
     key: string,
     subject: Subject,
-    { cost, atMs }: { readonly cost: number; readonly atMs: number | undefined },
-    operation: 'check' | 'peek',
+    { cost, atMs, maxDelayMs }: { readonly cost: number; readonly atMs?: number; readonly maxDelayMs?: number },
+    operation: 'check' | 'peek' | 'reserve',
   ): Check {
     const { name, shadow, onStoreFailure } = one.rule;
     const policy = one.overrides.apply(key, one.policyOf(subject));
     // On the caller's own time the clock's word on when the policy changed means nothing.
     const changedMs = atMs === undefined ? Math.max(sinceMs, one.overrides.changedMs(key)) : undefined;
     // What is taken as a lease has to be found again to be released.
-    const leased: Operation = operation === 'check' && algorithmOf(policy).release ? 'acquire' : operation;
-    return { name, key, policy, cost, operation: leased, sinceMs, changedMs, shadow, onStoreFailure };
+    const leased: Operation = operation !== 'peek' && algorithmOf(policy).release ? 'acquire' : operation;
+    return { name, key, policy, cost, operation: leased, sinceMs, changedMs, shadow, onStoreFailure, maxDelayMs };
   }
 
   function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
     const one = ruleOf(rule);
     const subject = call.tier === undefined ? {} : { tier: call.tier };
-    const asked = { cost: checkCost(call.cost ?? 1), atMs: call.atMs };
+    const asked = { ...call, cost: checkCost(call.cost ?? 1) };
     const check = checkOf(one, stateKey(one, key), subject, asked, operation);
     return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
       const { allowed } = decision as Decision;
@@ -195,7 +214,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     });
   }
 
-  function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek'): Answer<RulesResult> {
+  function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek' | 'reserve'): Answer<RulesResult> {
     if (typeof subject !== 'object' || subject === null) throw invalid('subject', 'an object of fields', subject);
     const cost = checkCost(call.cost ?? 1);
     const atMs = timeOf(call.atMs);
@@ -207,23 +226,59 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       const key = keyIn(subject, one);
       if (key === undefined) continue;
       asked.push(one);
-      checks.push(checkOf(one, key, subject, { cost, atMs: call.atMs }, operation));
+      checks.push(checkOf(one, key, subject, { ...call, cost }, operation));
     }
     if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
     return andThen(store.apply(checks, atMs, call.requestId), (decisions) => {
       const result = summary(decisions);
-      if (operation === 'check') {
+      if (operation !== 'peek') {
         asked.forEach(({ counts }, at) => {
           counts[decisions[at]?.allowed ? 'allowed' : 'refused'] += 1;
         });
-        if (decisions.some(({ receipt }) => receipt !== undefined)) leases.set(result, { checks, atMs: call.atMs });
+        if (decisions.some(({ receipt }) => receipt !== undefined)) held.set(result, { checks, atMs: call.atMs });
       }
       return result;
     });
   }
 
-  // The checks behind a result that holds leases.
-  const leases = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
+  // The checks behind a result that can be given back.
+  const held = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
+
+  /** Gives back the places, and of the reservations what `actual` leaves of them; once. */
+  function settle(result: RulesResult, actual: number | undefined, call: TimeOptions): Answer<void> {
+    const { checks, atMs } = held.get(result) ?? { checks: [], atMs: undefined };
+    const settled = checks.flatMap((check, i): Check[] => {
+      const receipt = result.decisions[i]?.receipt;
+      if (receipt === undefined) return [];
+      const ending = { ...check, receipt, shadow: false };
+      if (check.operation === 'acquire') return [{ ...ending, operation: 'release' }];
+      if (actual === undefined || actual === check.cost) return [];
+      return [{ ...ending, operation: 'settle', actual }];
+    });
+    held.delete(result);
+    // What was taken on the caller's own time is given back at that time, unless told another.
+    return settled.length === 0 ? undefined : andThen(store.apply(settled, timeOf(call.atMs ?? atMs)), () => undefined);
+  }
+
+  function reserve(subject: Subject, call: RulesReserveCall = {}): Answer<RulesReservation<Mode>> {
+    const { expiresIn = '1m', ...asked } = call;
+    const cost = checkCost(asked.cost ?? 1);
+    const now = (time: TimeOptions) => time.atMs ?? ownClock.now();
+    const endsMs = now(asked) + parseDuration(expiresIn, 'expiresIn');
+    return andThen(evaluate(subject, asked, 'reserve'), (result) => {
+      let isSettled = !result.allowed;
+      function commit(actual: number, time: TimeOptions = asked): Answer<boolean> {
+        checkCost(actual);
+        if (isSettled) return false;
+        isSettled = true;
+        const inTime = now(time) < endsMs;
+        // Too late, nothing goes back; but what was used beyond it is still owed.
+        return andThen(settle(result, inTime ? actual : Math.max(cost, actual), time), () => inTime);
+      }
+      const endings = answering(store.mode, { commit, cancel: (time?: TimeOptions) => commit(0, time) });
+      return { result, ...endings } as RulesReservation<Mode>;
+    });
+  }
 
   return {
     ...answering(store.mode, {
@@ -231,16 +286,8 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       peek: (subject: Subject, call?: RulesCall) => evaluate(subject, call ?? {}, 'peek'),
       checkKey: (rule: string, key: string, call?: KeyCall) => evaluateKey(rule, key, call ?? {}, 'check'),
       peekKey: (rule: string, key: string, call?: KeyCall) => evaluateKey(rule, key, call ?? {}, 'peek'),
-      release(result: RulesResult, call: TimeOptions = {}): Answer<void> {
-        const { checks, atMs } = leases.get(result) ?? { checks: [], atMs: undefined };
-        const taken = checks.flatMap((check, i): Check[] => {
-          const receipt = result.decisions[i]?.receipt;
-          return receipt ? [{ ...check, operation: 'release', receipt, shadow: false }] : [];
-        });
-        leases.delete(result);
-        // What was taken on the caller's own time is given back at that time, unless told another.
-        return taken.length === 0 ? undefined : andThen(store.apply(taken, timeOf(call.atMs ?? atMs)), () => undefined);
-      },
+      reserve,
+      release: (result: RulesResult, call: TimeOptions = {}) => settle(result, undefined, call),
       reset(rule: string, key: string): Answer<Decision> {
         const found = ruleOf(rule);
         const [policy] = found.fixedPolicies;

@@ -1,0 +1,198 @@
+/**
+ * What stands between a request and its handler, whatever the framework: the framework says how its requests are read, and does with the
+ * passage what it has to: writes the headers, answers or goes on, and says how the response ended.
+ *
+ *      request ──► skip? ──► who, how much ──► check, or reserve ──► passage ──► refused: status, headers, problem body
+ *                                                                       └─────► let in: headers, a delay, `end` when it is over
+ *
+ * Where nothing has to be waited for, nothing is: over a memory store the passage is there at once.
+ */
+import type { RulesResult } from '../../limit/rules.ts';
+import { type Answer, andThen } from '../../vocabulary/answer.ts';
+import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import { invalid, SluiceError } from '../../vocabulary/errors.ts';
+import { checkCost, knownFields, oneOf } from '../../vocabulary/policy.ts';
+import { type ProblemBody, problemBody, problemTitles, problemTypes, statusOf } from '../problem-body.ts';
+import { checkHeaderOptions, type RateLimitHeaders, rateLimitHeaders } from '../rate-limit-headers.ts';
+import { addressReader } from './address.ts';
+import { type Asked, isShared, limitsOf } from './limits.ts';
+import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
+import type { RequestReader } from './request-reader.ts';
+import { countsAlone, warnings, warnProcess } from './warnings.ts';
+
+/** The answer to one request. */
+export interface Passage<Response> {
+  readonly result: RulesResult;
+  readonly headers: RateLimitHeaders;
+  /** Set when it was refused. */
+  readonly refused: Refused | undefined;
+  /** How long to hold the request back before it goes on. */
+  readonly delayMs: number;
+  /** To be told how the response ended, whatever happened to it; absent where nobody needs to know. Said again it does nothing. */
+  readonly end: ((outcome: Outcome<Response>) => void) | undefined;
+}
+
+export interface Gate<Request, Response> {
+  /** `undefined` for a request that is not limited. */
+  enter(request: Request): Answer<Passage<Response> | undefined>;
+  /** The clock that requests are held back by. */
+  readonly clock: Clock;
+  /** Where errors go that the framework cannot be told of. */
+  report(error: unknown): void;
+}
+
+export function gate<Request, Response>(
+  options: RateLimitOptions<Request, Response, unknown>,
+  reader: RequestReader<Request>,
+): Gate<Request, Response> {
+  mustBeOptions(options);
+  const { skip, cost = 1, costAfter, onResult, store, clock = store?.clock ?? monotonicClock } = options;
+  const { headers: dialect, onError = warnOfError } = options;
+  checkClock(clock);
+  const headerOptions = dialect === undefined ? {} : { dialect: dialect === false ? [] : dialect };
+  checkHeaderOptions(headerOptions);
+  const warn = warnings(options.warn);
+  const addressOf = addressReader(options, reader, warn);
+  const ask = limitsOf(options, reader, addressOf);
+  if (!isShared(options.rules) && countsAlone(store)) warn('memory-in-cluster');
+  const watch = watchForTwice(reader, () => warn('mounted-twice'));
+
+  function passage(request: Request, { result, settle }: Asked): Passage<Response> {
+    onResult?.(request, result);
+    if (result === unanswered) return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
+    const headers = rateLimitHeaders(result, headerOptions);
+    if (result.allowed) {
+      return { result, headers, refused: undefined, delayMs: delayOf(result), end: settle && ending(request, settle) };
+    }
+    const refused: Refused = new Refusal(result, headers);
+    return { result, headers, refused, delayMs: 0, end: undefined };
+  }
+
+  function ending(request: Request, settle: NonNullable<Asked['settle']>): (outcome: Outcome<Response>) => void {
+    let hasEnded = false;
+    return (outcome) => {
+      if (hasEnded) return;
+      hasEnded = true;
+      const settled = async () => {
+        const actual = costAfter && checkCost(await costAfter(request, outcome));
+        await settle(actual);
+      };
+      // The response is out. What was reserved stays spent, and only the operator can still be told.
+      settled().catch(onError);
+    };
+  }
+
+  function admit(request: Request): Answer<Passage<Response>> {
+    watch(request);
+    const amount = typeof cost === 'function' ? cost(request) : cost;
+    const asked = andThen(amount, (known) => ask(request, known));
+    if (!(asked instanceof Promise)) return passage(request, asked);
+    return asked.then(
+      (known) => passage(request, known),
+      (error) => passage(request, whereStoreFailed(error)),
+    );
+  }
+
+  return {
+    clock,
+    report: onError,
+    enter(request) {
+      if (skip === undefined) return admit(request);
+      return andThen(skip(request), (isSkipped) => (isSkipped ? undefined : admit(request)));
+    },
+  };
+}
+
+/** What a refusal says; the body is written only when somebody reads it. */
+class Refusal implements Refused {
+  readonly result: RulesResult;
+  readonly headers: RateLimitHeaders;
+
+  constructor(result: RulesResult, headers: RateLimitHeaders) {
+    this.result = result;
+    this.headers = headers;
+  }
+
+  get status(): 429 | 503 {
+    return statusOf(this.result) as 429 | 503;
+  }
+
+  get problem(): ProblemBody {
+    return problemBody(this.result);
+  }
+}
+
+const unanswered: RulesResult = { allowed: false, tightest: undefined, decisions: [] };
+
+/** For rules that were made elsewhere, over a store that nothing stands in for when it fails. */
+const notNow: Refused = {
+  result: unanswered,
+  status: 503,
+  headers: { 'Retry-After': '1' },
+  problem: {
+    type: problemTypes[503],
+    title: problemTitles[503],
+    status: 503,
+    detail: 'The limits cannot be checked at the moment. Try again in 1 s.',
+    'violated-policies': [],
+  },
+};
+
+function whereStoreFailed(error: unknown): Asked {
+  if ((error as Partial<SluiceError>)?.code === 'store-unavailable') return { result: unanswered };
+  throw error;
+}
+
+/** The longest of the delays that rules ask for. */
+function delayOf({ decisions }: RulesResult): number {
+  let longestMs = 0;
+  for (const { delayMs, shadow } of decisions) if (delayMs > longestMs && !shadow) longestMs = delayMs;
+  return longestMs;
+}
+
+// Mounted twice is seen with the first requests, or never.
+const watchedRequests = 1000;
+
+/** Notices a request that comes by again. */
+function watchForTwice<Request>(reader: RequestReader<Request>, tell: () => void): (request: Request) => void {
+  const seen = new WeakSet<object>();
+  let left = watchedRequests;
+  return (request) => {
+    if (left === 0) return;
+    left -= 1;
+    const identity = reader.identity?.(request) ?? (request as object);
+    if (seen.has(identity)) tell();
+    seen.add(identity);
+  };
+}
+
+function warnOfError(error: unknown): void {
+  warnProcess(`rateLimit: ${error}`, 'rate-limit-error');
+}
+
+const functions = ['key', 'subject', 'skip', 'costAfter', 'handler', 'onResult', 'onError'] as const;
+
+function mustBeOptions(options: RateLimitOptions<never, never, unknown>): void {
+  knownFields('rateLimit options', options, optionFields);
+  const { policy, rules, cost = 1 } = options;
+  if ((policy === undefined) === (rules === undefined)) {
+    throw new SluiceError(
+      'invalid-option',
+      `rateLimit needs a policy or rules, ${policy ? 'not both' : 'and got neither'}: rateLimit({ policy: gcra({ limit: 100, window: '1m' }) }).`,
+    );
+  }
+  if (rules !== undefined && ('key' in options || 'name' in options)) {
+    throw invalid('key and name', 'left out beside rules', options.key ?? options.name, 'Each rule has its own.');
+  }
+  if (policy !== undefined && 'subject' in options)
+    throw invalid('subject', 'left out beside a policy', options.subject, 'A policy has a key.');
+  for (const field of functions) {
+    if (options[field] !== undefined && typeof options[field] !== 'function')
+      throw invalid(field, 'a function', options[field]);
+  }
+  if (typeof cost !== 'function') checkCost(cost);
+  oneOf('shadow', options.shadow, [true, false]);
+  const { warn } = options;
+  if (warn !== undefined && warn !== false && typeof warn !== 'function')
+    throw invalid('warn', 'a function, or false', warn);
+}

@@ -1,0 +1,166 @@
+/** What the options limit, as one question: may this request have so much? */
+import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { type DegradeOptions, degrade } from '../../layers/degrade/degrade.ts';
+import { networkOf } from '../../limit/ip-address.ts';
+import { limiter } from '../../limit/limiter.ts';
+import { type Rule, type Rules, type RulesResult, rules } from '../../limit/rules.ts';
+import type { Subject } from '../../limit/subject.ts';
+import type { Store } from '../../stores/store.ts';
+import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
+import { parseDuration } from '../../vocabulary/duration.ts';
+import { invalid } from '../../vocabulary/errors.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
+import type { RateLimitOptions, SharedRules } from './options.ts';
+import type { RequestReader } from './request-reader.ts';
+
+export interface Asked {
+  readonly result: RulesResult;
+  /** Ends what was taken, with the true cost where it is known. Absent where there is nothing to end. */
+  readonly settle?: (actual: number | undefined) => Answer<unknown>;
+}
+
+/** Whether the request may have so much. */
+export type Ask<Request> = (request: Request, cost: number) => Answer<Asked>;
+
+type AnyOptions = RateLimitOptions<never, never, unknown>;
+type AnyRules = Pick<Rules<Mode>, 'check' | 'reserve' | 'release'>;
+
+const defaultName = 'default';
+const defaultAfter = '1s';
+
+export function limitsOf<Request, Response>(
+  options: RateLimitOptions<Request, Response, unknown>,
+  reader: RequestReader<Request>,
+  addressOf: (request: Request) => string,
+): Ask<Request> {
+  const { policy, costAfter, ipv6Subnet = 56 } = options;
+  const maxDelayMs = parseDuration(options.maxDelay ?? '30s', 'maxDelay');
+  const keyOf = keyReader(options, addressOf, ipv6Subnet);
+  const store = storeOf(options);
+
+  if (typeof policy === 'object' && isPlain(policy, options)) {
+    const { name = defaultName, clock, maxKeys } = options;
+    const one = limiter<Policy, Mode>(policy, { name, ...definedOnly({ store, clock, maxKeys }) });
+    return (request, cost) =>
+      andThen(
+        andThen(keyOf(request), (key) => one.check(key, cost)),
+        (decision) => ({
+          result: { allowed: decision.allowed, tightest: decision, decisions: [decision] },
+        }),
+      );
+  }
+
+  const all = rulesOf(options, store);
+  const subjectOf = policy === undefined ? subjectReader(options, reader, addressOf) : keyed(policy, keyOf);
+  const expiresIn = options.expiresIn ?? '1m';
+  return (request, cost) =>
+    andThen(subjectOf(request), (subject): Answer<Asked> => {
+      if (costAfter === undefined) {
+        return andThen(all.check(subject, { cost, maxDelayMs }), (result) =>
+          hasLease(result) ? { result, settle: () => all.release(result) } : { result },
+        );
+      }
+      const reserved: Answer<{ result: RulesResult; commit(actual: number): Answer<unknown> }> = all.reserve(subject, {
+        cost,
+        maxDelayMs,
+        expiresIn,
+      });
+      return andThen(reserved, (reservation) => ({
+        result: reservation.result,
+        settle: (actual = cost) => reservation.commit(actual),
+      }));
+    });
+}
+
+/** Nothing but a check of one policy that never delays, is never given back and always refuses: the limiter's short way. */
+function isPlain(policy: Policy, { costAfter, shadow }: AnyOptions): boolean {
+  const { release, delay } = algorithmOf(policy);
+  return costAfter === undefined && shadow !== true && release === undefined && delay === undefined;
+}
+
+function hasLease({ allowed, decisions }: RulesResult): boolean {
+  return allowed && decisions.some(({ receipt }) => receipt !== undefined);
+}
+
+/** The store, and what to do when it fails where it can. */
+function storeOf({ store, onStoreFailure }: AnyOptions): Store | undefined {
+  const how: DegradeOptions = typeof onStoreFailure === 'object' ? onStoreFailure : { to: onStoreFailure ?? 'closed' };
+  const layer = degrade({ after: defaultAfter, ...how });
+  return store === undefined || store.mode === 'sync' ? store : layer(store);
+}
+
+function rulesOf(options: AnyOptions, store: Store | undefined): AnyRules {
+  const { name = defaultName, policy, shadow, clock, maxKeys, ipv6Subnet } = options;
+  if (isShared(options.rules)) return sharedRules(options.rules, options);
+  const list = policy === undefined ? listOf(options.rules) : [keyedRule(name, policy)];
+  return rules<Mode>(
+    shadow === true ? list.map((rule) => ({ ...rule, shadow })) : list,
+    definedOnly({ store, clock, maxKeys, ipv6Subnet }),
+  );
+}
+
+function listOf(list: unknown): readonly Rule[] {
+  if (Array.isArray(list)) return list;
+  throw invalid('rules', 'a list of rules, or what rules() made of one', list);
+}
+
+export function isShared(given: unknown): given is SharedRules {
+  return typeof (given as Partial<SharedRules> | undefined)?.check === 'function';
+}
+
+/** Rules that were made elsewhere have a store, a clock and subnets already. */
+function sharedRules(given: SharedRules, options: AnyOptions): AnyRules {
+  for (const field of ['store', 'clock', 'maxKeys', 'onStoreFailure', 'ipv6Subnet', 'shadow'] as const) {
+    if (options[field] !== undefined)
+      throw invalid(field, 'left out beside what rules() made', options[field], 'Give it to rules().');
+  }
+  return given as AnyRules;
+}
+
+/** One policy as a rule, for what only rules can do. The key, and a policy by request, come with the subject. */
+function keyedRule(name: string, policy: Policy | ((request: never) => Policy)): Rule {
+  const key = (subject: Subject) => subject.key as string;
+  return { name, key, policy: typeof policy === 'function' ? (subject) => subject.policy as Policy : policy };
+}
+
+function keyed<Request>(
+  policy: Policy | ((request: Request) => Policy),
+  keyOf: (request: Request) => Answer<string>,
+): (request: Request) => Answer<Subject> {
+  if (typeof policy !== 'function') return (request) => andThen(keyOf(request), (key) => ({ key }));
+  return (request) => andThen(keyOf(request), (key) => ({ key, policy: policy(request) }));
+}
+
+/** Somebody without a key is limited too, by address: or leaving out an API key would be the way around the limit. */
+function keyReader<Request>(
+  { key }: Pick<RateLimitOptions<Request, never, unknown>, 'key'>,
+  addressOf: (request: Request) => string,
+  ipv6Subnet: number,
+): (request: Request) => Answer<string> {
+  const networkKey = (request: Request) => networkOf(addressOf(request), ipv6Subnet);
+  if (key === undefined) return networkKey;
+  // Marked, so that nobody is limited together with an address by the name he chose.
+  return (request) =>
+    andThen(key(request), (known) =>
+      known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : String(known),
+    );
+}
+
+function subjectReader<Request>(
+  { subject }: Pick<RateLimitOptions<Request, never, unknown>, 'subject'>,
+  reader: RequestReader<Request>,
+  addressOf: (request: Request) => string,
+): (request: Request) => Answer<Subject> {
+  const usual = (request: Request) => ({
+    ip: addressOf(request),
+    method: reader.method(request),
+    path: reader.path(request),
+  });
+  if (subject === undefined) return usual;
+  return (request) => andThen(subject(request), (own) => ({ ...usual(request), ...own }));
+}
+
+/** Without the fields that were not given. */
+function definedOnly<T extends object>(options: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,97 @@
+/**
+ * One request through a gate, for everything that stands on Node's own responses: plain `node:http`, Express, Koa, Nest.
+ *
+ * A client may leave at any time. What was taken for it is settled then, and a request that was held back for it does not go on.
+ */
+import type { ServerResponse } from 'node:http';
+import type { Gate, Passage } from '../middleware/gate.ts';
+import type { Refused } from '../middleware/options.ts';
+
+/** What the framework does next. */
+export interface Continuation {
+  proceed(): void;
+  refuse(refused: Refused): void;
+  fail(error: unknown): void;
+  /** Told what the limits said, before any of the above but `fail`. */
+  limited?(passage: Passage<never>): void;
+}
+
+/**
+ * @param owner what `costAfter` is given as the response, where the framework has one of its own
+ */
+export function admit<Request, Response>(
+  gate: Gate<Request, Response>,
+  request: Request,
+  response: ServerResponse,
+  owner: Response,
+  next: Continuation,
+): void {
+  let entered: ReturnType<typeof gate.enter>;
+  try {
+    entered = gate.enter(request);
+  } catch (error) {
+    next.fail(error);
+    return;
+  }
+  const act = (passage: Passage<Response> | undefined) => {
+    if (passage === undefined) next.proceed();
+    else goThrough(gate, passage, response, owner, next);
+  };
+  if (entered instanceof Promise) entered.then(act, next.fail);
+  else act(entered);
+}
+
+function goThrough<Request, Response>(
+  gate: Gate<Request, Response>,
+  passage: Passage<Response>,
+  response: ServerResponse,
+  owner: Response,
+  next: Continuation,
+): void {
+  const { headers, refused, delayMs, end } = passage;
+  if (!response.headersSent) for (const name in headers) response.setHeader(name, headers[name] as string);
+  next.limited?.(passage as Passage<never>);
+  if (refused !== undefined) {
+    next.refuse(refused);
+    return;
+  }
+  if (end !== undefined) {
+    const ended = () => end({ status: response.statusCode, isComplete: response.writableFinished, response: owner });
+    // The client may have left while the store was asked; nobody would say so again.
+    if (response.closed) ended();
+    else response.once('close', ended);
+  }
+  if (delayMs === 0) next.proceed();
+  else holdBack(gate, delayMs, response, next);
+}
+
+function holdBack(gate: Gate<never, never>, delayMs: number, response: ServerResponse, next: Continuation): void {
+  const left = new AbortController();
+  const leave = () => left.abort();
+  if (response.closed) leave();
+  response.once('close', leave);
+  gate.clock.sleep(delayMs, left.signal).then(
+    () => {
+      response.off('close', leave);
+      next.proceed();
+    },
+    (error: unknown) => {
+      if (!left.signal.aborted) next.fail(error);
+    },
+  );
+}
+
+/** Something failed that is nobody's limit, and there is no framework to say so. */
+export function answerFailure(response: ServerResponse): void {
+  if (response.headersSent) return;
+  response.statusCode = 500;
+  response.end();
+}
+
+/** A refusal as `application/problem+json`. */
+export function answerRefusal(response: ServerResponse, { status, problem }: Refused): void {
+  if (response.headersSent) return;
+  response.statusCode = status;
+  response.setHeader('Content-Type', 'application/problem+json');
+  response.end(JSON.stringify(problem));
+}
