@@ -1,4 +1,11 @@
 /** IP addresses as keys: IPv4 as it is, IPv6 by subnet, IPv4 written as IPv6 as IPv4. */
+import { invalid } from '../vocabulary/errors.ts';
+
+/** Refuses what is no length of a subnet. Shorter than 32 bits, and whole providers are one caller. */
+export function checkSubnet(ipv6Subnet: number): void {
+  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128)
+    throw invalid('ipv6Subnet', 'a whole number from 32 to 128', ipv6Subnet);
+}
 
 const dotted = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/;
 

@@ -255,6 +255,85 @@ describe('rules', () => {
     expect(limits.check({}, { atMs: 10 }).allowed).toBe(false);
   });
 
+  describe('reserve', () => {
+    const clock = new TestClock(0);
+    const reserving = (store?: Store) =>
+      rules<'sync' | 'async'>(
+        [
+          { name: 'tokens', key: 'user', policy: fixedWindow({ limit: 100, window: '1m' }) },
+          { name: 'in-flight', policy: concurrency({ limit: 200 }) },
+          { name: 'watched', policy: fixedWindow({ limit: 10, window: '1m' }), shadow: true },
+        ],
+        store ? { store } : { clock },
+      );
+    const left = async (limits: ReturnType<typeof reserving>) =>
+      (await limits.peek({ user: 'a' }, { cost: 0 })).decisions.map(({ remaining }) => remaining);
+
+    it.each([
+      // reserved, commit, what is left of tokens and of the watched rule
+      [50, 30, 70, 10], // the watched rule refused, and took nothing
+      [50, 70, 30, 10],
+      [50, 130, 0, 10], // more than there was is debt
+      [5, 0, 100, 10],
+      [5, 5, 95, 5],
+    ])('of %i that really took %i leaves %i', async (cost, actual, tokens, watched) => {
+      const limits = reserving();
+      const { result, commit } = await limits.reserve({ user: 'a' }, { cost });
+      expect(result.allowed).toBe(true);
+      expect(await left(limits)).toEqual([100 - cost, 200 - cost, cost > 10 ? 10 : 10 - cost]);
+      expect(await commit(actual)).toBe(true);
+      expect(await left(limits)).toEqual([tokens, 200, watched]);
+      expect(await commit(0)).toBe(false);
+      expect(await left(limits)).toEqual([tokens, 200, watched]);
+    });
+
+    it('gives all back when it is cancelled, and nothing when it was refused', async () => {
+      const limits = reserving();
+      const first = await limits.reserve({ user: 'a' }, { cost: 80 });
+      const refused = await limits.reserve({ user: 'a' }, { cost: 21 });
+      expect([refused.result.allowed, refused.result.tightest?.rule]).toEqual([false, 'tokens']);
+      expect(await refused.cancel()).toBe(false);
+      expect((await left(limits)).slice(0, 2)).toEqual([20, 120]);
+      expect(await first.cancel()).toBe(true);
+      expect(await left(limits)).toEqual([100, 200, 10]);
+    });
+
+    it('is spent after its time, but still owes what it took more; the place is given back', async () => {
+      const own = new TestClock(0);
+      const limits = rules(
+        [
+          { name: 'tokens', policy: fixedWindow({ limit: 100, window: '1h' }) },
+          { name: 'in-flight', policy: concurrency({ limit: 100, lease: '1h' }) },
+        ],
+        { clock: own },
+      );
+      const remaining = () => limits.peek({}, { cost: 0 }).decisions.map((decision) => decision.remaining);
+      const late = limits.reserve({}, { cost: 50, expiresIn: '10s' });
+      own.advance(10_000);
+      expect(late.commit(20)).toBe(false);
+      expect(remaining()).toEqual([50, 100]);
+      const longer = limits.reserve({}, { cost: 10, expiresIn: '10s' });
+      own.advance(10_000);
+      expect(longer.commit(15)).toBe(false);
+      expect(remaining()).toEqual([35, 100]);
+    });
+
+    it('works over a store that answers later', async () => {
+      const store = memoryStore({ clock });
+      const limits = reserving({ mode: 'async', clock, apply: async (checks, atMs) => store.apply(checks, atMs) });
+      const { commit, result } = await limits.reserve({ user: 'a' }, { cost: 50 });
+      expect([result.allowed, await commit(30)]).toEqual([true, true]);
+      expect(await left(limits)).toEqual([70, 200, 10]);
+    });
+
+    it('refuses what cannot be', () => {
+      const limits = rules([{ name: 'tokens', policy: fixedWindow({ limit: 1, window: '1m' }) }]);
+      expect(() => limits.reserve({}, { cost: -1 })).toThrow('cost must be');
+      expect(() => limits.reserve({}, { expiresIn: 'soon' as never })).toThrow('expiresIn must be');
+      expect(() => limits.reserve({}).commit(Number.NaN)).toThrow('cost must be');
+    });
+  });
+
   it("take costs and the caller's own time", () => {
     const limits = rules([{ name: 'all', policy: perMinute(10) }]);
     expect(limits.check({}, { cost: 10, atMs: 0 }).allowed).toBe(true);

@@ -13,6 +13,7 @@ import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
 import { checkCost, knownFields, oneOf, type Policy } from '../vocabulary/policy.ts';
+import { checkSubnet } from './ip-address.ts';
 import { type ActiveOverride, type Override, overridesOf } from './overrides.ts';
 import { everyone, type KeyOf, keyReader, type Match, matcher, type Subject } from './subject.ts';
 
@@ -150,9 +151,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   if (shared && maxKeys !== undefined)
     throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
   mustFit(shared, clock);
-  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 32 || ipv6Subnet > 128) {
-    throw invalid('ipv6Subnet', 'a whole number from 32 to 128', ipv6Subnet);
-  }
+  checkSubnet(ipv6Subnet);
   const store: Store = shared ?? memoryStore({ clock, maxKeys });
   const ownClock = clock ?? store.clock;
   const sinceMs = ownClock.now();

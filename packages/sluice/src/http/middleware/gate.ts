@@ -18,6 +18,7 @@ import { addressReader } from './address.ts';
 import { type Asked, isShared, limitsOf } from './limits.ts';
 import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
+import { speaker } from './several.ts';
 import { countsAlone, warnings, warnProcess } from './warnings.ts';
 
 /** The answer to one request. */
@@ -51,6 +52,7 @@ export function gate<Request, Response>(
   checkClock(clock);
   const headerOptions = dialect === undefined ? {} : { dialect: dialect === false ? [] : dialect };
   checkHeaderOptions(headerOptions);
+  const speak = headerOptions.dialect?.length === 0 ? undefined : speaker();
   const warn = warnings(options.warn);
   const addressOf = addressReader(options, reader, warn);
   const ask = limitsOf(options, reader, addressOf);
@@ -60,7 +62,8 @@ export function gate<Request, Response>(
   function passage(request: Request, { result, settle }: Asked): Passage<Response> {
     onResult?.(request, result);
     if (result === unanswered) return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
-    const headers = rateLimitHeaders(result, headerOptions);
+    const said = speak === undefined ? result : speak(identityOf(request, reader), result);
+    const headers = rateLimitHeaders(said, headerOptions);
     if (result.allowed) {
       return { result, headers, refused: undefined, delayMs: delayOf(result), end: settle && ending(request, settle) };
     }
@@ -160,10 +163,14 @@ function watchForTwice<Request>(reader: RequestReader<Request>, tell: () => void
   return (request) => {
     if (left === 0) return;
     left -= 1;
-    const identity = reader.identity?.(request) ?? (request as object);
+    const identity = identityOf(request, reader);
     if (seen.has(identity)) tell();
     seen.add(identity);
   };
+}
+
+function identityOf<Request>(request: Request, reader: RequestReader<Request>): object {
+  return reader.identity?.(request) ?? (request as object);
 }
 
 function warnOfError(error: unknown): void {

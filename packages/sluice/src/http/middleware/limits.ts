@@ -1,7 +1,7 @@
 /** What the options limit, as one question: may this request have so much? */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
 import { type DegradeOptions, degrade } from '../../layers/degrade/degrade.ts';
-import { networkOf } from '../../limit/ip-address.ts';
+import { checkSubnet, networkOf } from '../../limit/ip-address.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { type Rule, type Rules, type RulesResult, rules } from '../../limit/rules.ts';
 import type { Subject } from '../../limit/subject.ts';
@@ -34,6 +34,7 @@ export function limitsOf<Request, Response>(
   addressOf: (request: Request) => string,
 ): Ask<Request> {
   const { policy, costAfter, ipv6Subnet = 56 } = options;
+  checkSubnet(ipv6Subnet);
   const maxDelayMs = parseDuration(options.maxDelay ?? '30s', 'maxDelay');
   const keyOf = keyReader(options, addressOf, ipv6Subnet);
   const store = storeOf(options);

@@ -9,8 +9,19 @@ export const nodeReader: RequestReader<IncomingMessage> = {
   path: ({ url }) => pathOf(url ?? '/'),
 };
 
-/** A request's target without its query. */
-export function pathOf(url: string): string {
-  const at = url.indexOf('?');
-  return at === -1 ? url : url.slice(0, at);
+/**
+ * The path of a request's target, without the query. Targets may be written in ways that frameworks route all the same, and what a rule does
+ * not recognise it does not limit: `http://any.example/log-in`, `/log-in#`, and with a `#` even `/api\log-in#`.
+ */
+export function pathOf(target: string): string {
+  const at = target.indexOf('?');
+  const path = at === -1 ? target : target.slice(0, at);
+  return target.startsWith('/') && !target.includes('#') ? path : plainPath(path);
+}
+
+const schemeAndHost = /^[a-z][a-z0-9+.-]*:\/\/[^/]*/i;
+
+function plainPath(path: string): string {
+  const [withoutFragment = ''] = path.split('#');
+  return withoutFragment.replaceAll('\\', '/').replace(schemeAndHost, '') || '/';
 }

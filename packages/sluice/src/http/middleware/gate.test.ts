@@ -1,0 +1,123 @@
+import { describe, expect, it, vi } from 'vitest';
+import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
+import { gcra } from '../../algorithms/gcra/gcra.ts';
+import { limiter } from '../../limit/limiter.ts';
+import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { gate } from './gate.ts';
+import type { RateLimitOptions } from './options.ts';
+import type { RequestReader } from './request-reader.ts';
+
+interface Asked {
+  readonly peer?: string;
+  readonly own?: string;
+  readonly trust?: 'none' | 'some' | 'everyone';
+  readonly forwarded?: string;
+}
+
+const reader: RequestReader<Asked> = {
+  peerAddress: ({ peer }) => peer,
+  header: ({ forwarded }, name) => (name === 'x-forwarded-for' ? forwarded : undefined),
+  method: () => 'GET',
+  path: () => '/',
+  ownAddress: ({ own }) => own,
+  ownTrust: ({ trust }) => trust ?? 'none',
+};
+
+const one = fixedWindow({ limit: 1, window: '1m' });
+
+function passages(options: Partial<RateLimitOptions<Asked, string, unknown>>, requests: readonly Asked[]) {
+  const told: string[] = [];
+  const entrance = gate<Asked, string>(
+    { policy: one, warn: (message: string) => told.push(message), ...options } as never,
+    reader,
+  );
+  const seen = requests.map((request) => {
+    const passage = entrance.enter(request);
+    if (passage instanceof Promise) throw new Error('a memory store answers at once');
+    return passage?.result.allowed;
+  });
+  return { seen, told };
+}
+
+describe('a gate', () => {
+  it('limits by the address that the framework has, unless it is told of proxies itself', () => {
+    const asked = { peer: '10.0.0.8', own: '203.0.113.9', trust: 'some', forwarded: '198.51.100.1' } as const;
+    expect(passages({}, [asked, { ...asked, own: '203.0.113.10' }, asked]).seen).toEqual([true, true, false]);
+    const other = { ...asked, own: '203.0.113.10' };
+    expect(passages({ trustProxy: 1 }, [asked, other]).seen).toEqual([true, false]);
+    expect(passages({ trustProxy: 0 }, [asked, { ...asked, forwarded: '198.51.100.2' }]).seen).toEqual([true, false]);
+  });
+
+  it.each<[string, Asked, RegExp]>([
+    ['a proxy that nobody was told of', { peer: '10.0.0.8', forwarded: '203.0.113.9' }, /no proxy is trusted/],
+    [
+      'a framework that believes everybody',
+      { peer: '10.0.0.8', own: '1.2.3.4', trust: 'everyone' },
+      /trusts every proxy/,
+    ],
+    ['requests without an address', {}, /has no address/],
+  ])('warns of %s, once', (_, asked, message) => {
+    const { told } = passages({}, [asked, { ...asked }, { ...asked }]);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(message);
+    expect(told[0]).toMatch(/See sluice\/src\/http\/README\.md#[a-z-]+$/);
+  });
+
+  it('warns the process where nobody else wants to be told', () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    passages({ warn: undefined as never }, [{}]);
+    passages({ warn: false }, [{}]);
+    expect(emitted.mock.calls.map(([, options]) => options)).toEqual([{ type: 'SluiceWarning', code: 'no-address' }]);
+    emitted.mockRestore();
+  });
+
+  it('limits all that have no address as one', () => {
+    expect(passages({}, [{}, {}]).seen).toEqual([true, false]);
+  });
+
+  it('shares its budget with a limiter of the same name in the same store', () => {
+    const store = memoryStore();
+    const shared = limiter(gcra({ limit: 2, window: '1m' }), { store, name: 'api' });
+    expect(shared.check('203.0.113.9').allowed).toBe(true);
+    const options = { store, name: 'api', policy: gcra({ limit: 2, window: '1m' }) };
+    expect(passages(options, [{ peer: '203.0.113.9' }, { peer: '203.0.113.9' }]).seen).toEqual([true, false]);
+  });
+
+  it('gives a request the policy that it is told for it', () => {
+    const policy = ({ peer }: Asked) => gcra({ limit: peer === 'rich' ? 2 : 1, window: '1m' });
+    const requests = ['poor', 'poor', 'rich', 'rich', 'rich'].map((peer) => ({ peer }));
+    expect(passages({ policy }, requests).seen).toEqual([true, false, true, true, false]);
+  });
+
+  it('settles once, and tells of what fails after the response', async () => {
+    const errors: unknown[] = [];
+    const costAfter = vi.fn(() => Promise.reject(new Error('no tokens known')));
+    const options = { policy: one, costAfter, onError: (error: unknown) => errors.push(error), warn: false } as const;
+    const entrance = gate<Asked, string>(options, reader);
+    const passage = entrance.enter({ peer: 'a' });
+    if (passage instanceof Promise || passage?.end === undefined) throw new Error('there is something to settle');
+    passage.end({ status: 200, isComplete: true, response: 'x' });
+    passage.end({ status: 200, isComplete: true, response: 'x' });
+    await vi.waitFor(() => expect(errors).toHaveLength(1));
+    expect(costAfter).toHaveBeenCalledTimes(1);
+    // What was reserved stays spent.
+    const again = entrance.enter({ peer: 'a' });
+    expect(again instanceof Promise ? undefined : again?.result.allowed).toBe(false);
+  });
+
+  it('has nothing to settle where nothing was held', () => {
+    const ends = [one, concurrency({ limit: 1 })].map((policy) => {
+      const passage = gate<Asked, string>({ policy, warn: false }, reader).enter({ peer: 'a' });
+      return passage instanceof Promise ? undefined : typeof passage?.end;
+    });
+    expect(ends).toEqual(['undefined', 'function']);
+  });
+
+  it('takes no options beside shared rules that those have already', () => {
+    const shared = { check: () => {}, reserve: () => {}, release: () => {} };
+    expect(() => gate({ rules: shared as never, shadow: true }, reader)).toThrow(
+      'shadow must be left out beside what rules() made, got true. Give it to rules().',
+    );
+  });
+});
