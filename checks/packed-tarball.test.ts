@@ -1,12 +1,16 @@
 // The package as a user gets it: packed, installed into an empty folder, loaded both ways, and type-checked against.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { read, root, runCommand, tsc } from './repository.ts';
 
 const manifest = JSON.parse(read('packages/sluice/package.json'));
-const subpaths = Object.keys(manifest.exports).map((subpath) => join(manifest.name, subpath));
+const allSubpaths = Object.keys(manifest.exports).map((subpath) => join(manifest.name, subpath));
+// Middleware in the types of its framework, which is there when it is used; only Nest's needs it to be loaded.
+const frameworks = ['express', 'fastify', 'hono', 'koa', 'nest', 'node'].map((name) => join(manifest.name, name));
+const subpaths = allSubpaths.filter((subpath) => !frameworks.includes(subpath));
+const withoutFramework = allSubpaths.filter((subpath) => subpath !== join(manifest.name, 'nest'));
 
 let consumer: string;
 let installed: string;
@@ -64,14 +68,14 @@ test('every target of the exports map exists', () => {
   expect(targets.filter((target) => !existsSync(join(installed, target)))).toEqual([]);
 });
 
-test.each(subpaths)('%s loads by import', (subpath) => {
+test.each(withoutFramework)('%s loads by import', (subpath) => {
   const code = `import * as all from '${subpath}'; if (Object.keys(all).length === 0) throw new Error('empty')`;
   const { status, output } = runCommand(process.execPath, ['--input-type=module', '-e', code], consumer);
   expect(status, output).toBe(0);
   expect(output).toBe('');
 });
 
-test.each(subpaths)('%s loads by require', (subpath) => {
+test.each(withoutFramework)('%s loads by require', (subpath) => {
   const code = `if (Object.keys(require('${subpath}')).length === 0) throw new Error('empty')`;
   const { status, output } = runCommand(process.execPath, ['--input-type=commonjs', '-e', code], consumer);
   expect(status, output).toBe(0);
@@ -117,4 +121,33 @@ test.each(environments)('a consumer type-checks under $moduleResolution', (envir
   writeFileSync(join(folder, 'program.mts'), program);
   const { status, output } = runCommand(tsc, ['-p', folder], folder);
   expect(status, output).toBe(0);
+});
+
+// Under the repository's own node_modules, where the frameworks are; the packed library is nearer.
+const withFrameworks = join(root, '.cache/packed-frameworks');
+
+test('the middleware loads and type-checks beside its framework', () => {
+  rmSync(withFrameworks, { recursive: true, force: true });
+  mkdirSync(join(withFrameworks, 'node_modules'), { recursive: true });
+  cpSync(installed, join(withFrameworks, 'node_modules', manifest.name), { recursive: true });
+  const uses = frameworks.map((subpath, i) => `import { rateLimit as limit${i} } from '${subpath}';`).join('\n');
+  const calls = frameworks.map(
+    (_, i) => `console.log(typeof limit${i}({ policy: gcra({ limit: 1, window: '1s' }) }));`,
+  );
+  const source = `import 'reflect-metadata';\nimport { gcra } from 'sluice';\n${uses}\n${calls.join('\n')}`;
+  writeFileSync(join(withFrameworks, 'program.mts'), source);
+  const compilerOptions = {
+    module: 'NodeNext',
+    target: 'ES2022',
+    lib: ['ES2022'],
+    types: ['node'],
+    strict: true,
+    skipLibCheck: true,
+  };
+  writeFileSync(join(withFrameworks, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.mts'] }));
+  const compiled = runCommand(tsc, ['-p', withFrameworks], withFrameworks);
+  expect(compiled.output).toBe('');
+  const { status, stdout, output } = runCommand(process.execPath, ['program.mjs'], withFrameworks);
+  expect(status, output).toBe(0);
+  expect(stdout.trim().split('\n')).toEqual(frameworks.map(() => 'function'));
 });

@@ -14,6 +14,8 @@ export interface Continuation {
   fail(error: unknown): void;
   /** Told what the limits said, before any of the above but `fail`. */
   limited?(passage: Passage<never>): void;
+  /** Instead of `proceed`: the client left while it was held back. */
+  gone?(): void;
 }
 
 /**
@@ -30,14 +32,14 @@ export function admit<Request, Response>(
   try {
     entered = gate.enter(request);
   } catch (error) {
-    next.fail(error);
+    next.fail(asError(error));
     return;
   }
   const act = (passage: Passage<Response> | undefined) => {
     if (passage === undefined) next.proceed();
     else goThrough(gate, passage, response, owner, next);
   };
-  if (entered instanceof Promise) entered.then(act, next.fail);
+  if (entered instanceof Promise) entered.then(act, (error) => next.fail(asError(error)));
   else act(entered);
 }
 
@@ -76,9 +78,16 @@ function holdBack(gate: Gate<never, never>, delayMs: number, response: ServerRes
       next.proceed();
     },
     (error: unknown) => {
-      if (!left.signal.aborted) next.fail(error);
+      if (left.signal.aborted) next.gone?.();
+      else next.fail(asError(error));
     },
   );
+}
+
+/** Frameworks go on when the error they are given is none, and Express also for the words `route` and `router`. */
+export function asError(thrown: unknown): unknown {
+  if (typeof thrown === 'object' && thrown !== null) return thrown;
+  return new Error(`rateLimit: ${String(thrown)} was thrown`, { cause: thrown });
 }
 
 /** Something failed that is nobody's limit, and there is no framework to say so. */
