@@ -1,4 +1,31 @@
 export {
+  type AdaptiveConcurrency,
+  type AdaptiveConcurrencyEvents,
+  type AdaptiveConcurrencyStats,
+  adaptiveConcurrency,
+} from './adaptive-concurrency/adaptive-concurrency.ts';
+export type {
+  AdaptiveConcurrencyOptions,
+  AimdOptions,
+  GradientOptions,
+  VegasOptions,
+} from './adaptive-concurrency/settings.ts';
+export {
+  type AdaptiveThrottle,
+  type AdaptiveThrottleEvents,
+  type AdaptiveThrottleStats,
+  adaptiveThrottle,
+} from './adaptive-throttle/adaptive-throttle.ts';
+export type { AdaptiveThrottleOptions } from './adaptive-throttle/settings.ts';
+export {
+  type Bulkhead,
+  type BulkheadEvents,
+  type BulkheadOptions,
+  type BulkheadRefusal,
+  type BulkheadStats,
+  bulkhead,
+} from './bulkhead/bulkhead.ts';
+export {
   type CircuitBreaker,
   type CircuitBreakerEvents,
   type CircuitBreakerStats,
@@ -8,4 +35,30 @@ export {
 } from './circuit-breaker/circuit-breaker.ts';
 export type { CircuitBreakerOptions } from './circuit-breaker/settings.ts';
 export type { CircuitBreakerSnapshot } from './circuit-breaker/snapshot.ts';
+export {
+  type Fallback,
+  type FallbackEvents,
+  type FallbackOptions,
+  fallback,
+  type ProtectionOr,
+} from './fallback/fallback.ts';
 export type { Ended, Outcome, Pass, ProtectedCall, Protection, RunOptions } from './protection.ts';
+export type { HeaderSource, HeaderValue } from './rate-limit-headers/header-lines.ts';
+export {
+  type ParseRateLimitHeadersOptions,
+  parseRateLimitHeaders,
+} from './rate-limit-headers/parse-rate-limit-headers.ts';
+export type { ParsedPolicy, ParsedRateLimit } from './rate-limit-headers/parsed.ts';
+export type { NumberForm } from './rate-limit-headers/waits.ts';
+export { type RetryBudget, type RetryBudgetOptions, type RetryBudgetStats, retryBudget } from './retry/budget.ts';
+export { type Retry, type RetryEvents, type RetryGiveUpReason, retry } from './retry/retry.ts';
+export type { RetryOptions } from './retry/settings.ts';
+export type { SharedCircuitOptions } from './shared-circuit/settings.ts';
+export {
+  type SharedCircuit,
+  type SharedCircuitEvents,
+  type SharedCircuitView,
+  sharedCircuit,
+} from './shared-circuit/shared-circuit.ts';
+export { type Timeout, type TimeoutEvents, type TimeoutOptions, timeout } from './timeout/timeout.ts';
+export { type InsteadOf, wrap } from './wrap/wrap.ts';

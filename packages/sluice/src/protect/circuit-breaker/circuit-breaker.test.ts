@@ -691,6 +691,17 @@ describe('run', () => {
     expect(breaker.state).toBe('closed');
   });
 
+  it('learns nothing from a call that a protection further in did not make', async () => {
+    const breaker = circuitBreaker({ consecutiveFailures: 1, isIgnored: () => false });
+    for (const code of ['circuit-open', 'throttled', 'bulkhead-full'] as const) {
+      const refused = () => Promise.reject(new SluiceError(code, 'was not made'));
+      await expect(breaker.run(refused)).rejects.toMatchObject({ code });
+      expect(breaker.state).toBe('closed');
+    }
+    await expect(breaker.run(() => Promise.reject(new SluiceError('timed-out', 'was made')))).rejects.toThrow();
+    expect(breaker.state).toBe('open');
+  });
+
   it('a classifier that throws leaves no probe behind', async () => {
     const { clock, breaker } = opened({ isFailure: () => raise('mistaken classifier') });
     clock.advance(1000);

@@ -15,16 +15,8 @@
  */
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
-import {
-  answerOf,
-  type Ended,
-  endOf,
-  type Outcome,
-  type Pass,
-  type ProtectedCall,
-  type Protection,
-  type RunOptions,
-} from '../protection.ts';
+import { runWithPass } from '../passes.ts';
+import type { Outcome, Pass, ProtectedCall, Protection, RunOptions } from '../protection.ts';
 import { type CircuitBreakerOptions, readSettings } from './settings.ts';
 import { type CircuitBreakerSnapshot, readSnapshot } from './snapshot.ts';
 import { Votes } from './votes.ts';
@@ -269,21 +261,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
     signal?.throwIfAborted();
     const pass = tryPass();
     if (!pass) throw refusal();
-    const ended = await endOf(call, signal);
-    try {
-      if ('error' in ended && signal?.aborted) pass.ignored();
-      else report(pass, ended);
-    } finally {
-      // Where a classifier threw, the call has not ended yet, and its error is the caller's.
-      pass.ignored();
-    }
-    return answerOf(ended);
-  }
-
-  function report(pass: Pass, ended: Ended): void {
-    if (settings.isIgnored(ended)) pass.ignored();
-    else if (settings.isFailure(ended)) pass.failed();
-    else pass.ok();
+    return runWithPass(pass, call, signal, settings.judge);
   }
 
   return {

@@ -1,8 +1,10 @@
 /** The options of a circuit breaker, and what they come down to. */
-import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
+import { clockOf, functionOf, nameOf, randomOf, wholeNumber } from '../option-checks.ts';
+import { type Judge, judgeBy, threw } from '../passes.ts';
 import type { Ended } from '../protection.ts';
 
 export interface CircuitBreakerOptions {
@@ -34,7 +36,10 @@ export interface CircuitBreakerOptions {
   readonly probeTimeout?: Duration;
   /** Whether a call of `run` failed. Default: when it threw. */
   readonly isFailure?: (ended: Ended) => boolean;
-  /** Whether a call of `run` says nothing about the service. Default: none; but a call whose own signal was aborted never does. */
+  /**
+   * Whether a call of `run` says nothing about the service. Default: one that a protection further in did not make (`circuit-open`, `throttled`,
+   * `bulkhead-full`). A call whose own signal was aborted never does.
+   */
   readonly isIgnored?: (ended: Ended) => boolean;
   /** Default: monotonic. */
   readonly clock?: Clock;
@@ -57,8 +62,7 @@ export interface Settings {
   readonly jitter: number;
   readonly probes: number;
   readonly probeTimeoutMs: number;
-  readonly isFailure: (ended: Ended) => boolean;
-  readonly isIgnored: (ended: Ended) => boolean;
+  readonly judge: Judge;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -72,11 +76,7 @@ const fields =
 
 export function readSettings(options: CircuitBreakerOptions): Settings {
   knownFields('circuitBreaker options', options, fields);
-  const { name = '', failureRatio, windowCalls, openGrowth = 1, jitter = 0, probes = 1 } = options;
-  const { clock = monotonicClock, random = Math.random } = options;
-  if (typeof name !== 'string') throw invalid('name', 'a string', name);
-  checkClock(clock);
-  if (typeof random !== 'function') throw invalid('random', 'a function such as Math.random', random);
+  const { failureRatio, windowCalls, openGrowth = 1, jitter = 0, probes = 1 } = options;
   if (failureRatio === undefined) withoutRatio(options);
   else if (!(failureRatio > 0 && failureRatio <= 1))
     throw invalid('failureRatio', 'above 0 and at most 1', failureRatio);
@@ -85,23 +85,25 @@ export function readSettings(options: CircuitBreakerOptions): Settings {
   const openForMsMax = parseDuration(options.openForMax ?? Math.max(openForMs, 300_000), 'openForMax');
   if (openForMsMax < openForMs) throw invalid('openForMax', `at least openFor (${openForMs} ms)`, options.openForMax);
   return {
-    name,
+    name: nameOf(options.name),
     consecutiveFailures: consecutiveFailuresOf(options),
     failureRatio,
     windowMs: windowOf(options),
-    windowCalls: windowCalls === undefined ? undefined : count('windowCalls', windowCalls, mostWindowCalls),
+    windowCalls: windowCalls === undefined ? undefined : wholeNumber('windowCalls', windowCalls, 1, mostWindowCalls),
     minCalls: minCallsOf(options),
     slowAfterMs: options.slowAfter === undefined ? never : parseDuration(options.slowAfter, 'slowAfter'),
     openForMs,
     openGrowth,
     openForMsMax,
     jitter: zeroOrMore('jitter', jitter, 1),
-    probes: count('probes', probes, mostProbes),
+    probes: wholeNumber('probes', probes, 1, mostProbes),
     probeTimeoutMs: parseDuration(options.probeTimeout ?? openForMs, 'probeTimeout'),
-    isFailure: classifier('isFailure', options.isFailure) ?? ((ended) => 'error' in ended),
-    isIgnored: classifier('isIgnored', options.isIgnored) ?? (() => false),
-    clock,
-    random,
+    judge: judgeBy(
+      functionOf('isFailure', options.isFailure, threw),
+      functionOf('isIgnored', options.isIgnored, () => false),
+    ),
+    clock: clockOf(options.clock),
+    random: randomOf(options.random),
   };
 }
 
@@ -114,7 +116,7 @@ function withoutRatio(options: CircuitBreakerOptions): void {
 }
 
 function consecutiveFailuresOf({ consecutiveFailures, failureRatio }: CircuitBreakerOptions): number {
-  if (consecutiveFailures !== undefined) return count('consecutiveFailures', consecutiveFailures, 2 ** 32);
+  if (consecutiveFailures !== undefined) return wholeNumber('consecutiveFailures', consecutiveFailures, 1, 2 ** 32);
   return failureRatio === undefined ? 5 : never;
 }
 
@@ -125,18 +127,8 @@ function windowOf({ window, windowCalls }: CircuitBreakerOptions): number {
 
 function minCallsOf({ minCalls, windowCalls = never }: CircuitBreakerOptions): number {
   if (minCalls === undefined) return Math.min(10, windowCalls);
-  count('minCalls', minCalls, 2 ** 32);
+  wholeNumber('minCalls', minCalls, 1, 2 ** 32);
   if (minCalls > windowCalls)
     throw invalid('minCalls', `at most windowCalls (${windowCalls})`, minCalls, 'It would never open.');
   return minCalls;
-}
-
-function count(field: string, value: number, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw invalid(field, `a whole number from 1 to ${most}`, value);
-}
-
-function classifier(field: string, value: ((ended: Ended) => boolean) | undefined) {
-  if (value !== undefined && typeof value !== 'function') throw invalid(field, 'a function', value);
-  return value;
 }

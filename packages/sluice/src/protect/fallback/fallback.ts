@@ -1,7 +1,7 @@
 /** Answers with something else where the call failed. */
-import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 import { listenersOf } from '../listeners.ts';
+import { functionOf } from '../option-checks.ts';
 import { answerOf, type Ended, endOf, type ProtectedCall, type RunOptions } from '../protection.ts';
 
 /** A protection that may answer with something that the call never would. A `Protection` is one of `never`. */
@@ -37,8 +37,7 @@ export function fallback<Instead>(
 export function fallback<Instead>(value: Instead, options?: FallbackOptions): Fallback<Awaited<Instead>>;
 export function fallback(instead: unknown, options: FallbackOptions = {}): Fallback<unknown> {
   knownFields('fallback options', options, 'when');
-  const { when = (ended) => 'error' in ended } = options;
-  if (typeof when !== 'function') throw invalid('when', 'a function', when);
+  const when = functionOf('when', options.when, (ended) => 'error' in ended);
   const { on, tell } = listenersOf<FallbackEvents>(['used', 'failed']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<unknown> {

@@ -72,6 +72,23 @@ const cases: Case[] = [
     ],
   },
   {
+    name: 'the requests of a part leave with the first of them, and its retries with the last',
+    options: { ratio: 1, minPerSecond: 3, window: 1000 },
+    rows: [
+      [      0, 'request',    1,  0 ],
+      [     40, 'request',    5,  0 ],  // in the same twentieth
+      [    980, 'retry',      4,  4 ],
+      [   1000, 'request',    1,  0 ],
+      [   1000, 'retry',      5,  0 ],  // one request, though five more are younger than the window; and three on top
+      [   1020, 'retry',      5,  0 ],
+      [   1020, 'request',    1,  0 ],
+      [   1020, 'retry',      5,  1 ],
+      [   1980, 'request',    3,  0 ],  // of the twentieth of 980 to 1030 the retry at 1020 is still young
+      [   1980, 'retry',      5,  1 ],
+      [   2020, 'retry',      9,  5 ],
+    ],
+  },
+  {
     name: 'a share of nothing and no floor is no retry at all',
     options: { ratio: 0, minPerSecond: 0 },
     rows: [
@@ -116,15 +133,21 @@ describe('retryBudget', () => {
     const clock = new TestClock(1e6);
     const budget = retryBudget({ ratio: 0.1, minPerSecond: 1, clock });
     request(budget, 100);
-    expect(retries(budget, 4)).toBe(4);
+    expect(retries(budget, 3)).toBe(3);
+    clock.advance(2000);
+    expect(retries(budget, 1)).toBe(1);
     clock.set(0);
     expect(budget.stats()).toEqual({ requests: 0, retries: 4, available: 6 });
     request(budget, 10);
     expect(budget.stats()).toMatchObject({ requests: 10, available: 7 });
-    clock.set(9999);
+    // The first three are two seconds old, as they were.
+    clock.set(7999);
     expect(budget.stats()).toMatchObject({ requests: 10, retries: 4 });
-    // A whole window after the step, and not after as long as the step was.
-    clock.set(10_500);
+    clock.set(8000);
+    expect(budget.stats()).toMatchObject({ requests: 10, retries: 1 });
+    clock.set(9999);
+    expect(budget.stats()).toMatchObject({ requests: 10, retries: 1 });
+    clock.set(10_000);
     expect(budget.stats()).toEqual({ requests: 0, retries: 0, available: 10 });
   });
 
@@ -159,16 +182,29 @@ describe('the promise of a budget', () => {
   const budgets = fc.record({
     ratio: fc.constantFrom(0, 0.1, 0.37, 1, 3),
     minPerSecond: fc.constantFrom(0, 0.5, 1, 10),
-    window: fc.integer({ min: 50, max: 5000 }),
+    window: fc.oneof(fc.integer({ min: 50, max: 300 }), fc.integer({ min: 50, max: 5000 })),
   });
-  const steps = fc.array(
+  interface Step {
+    readonly gapMs: number;
+    readonly backMs: number;
+    readonly what: 'request' | 'retry';
+    readonly times: number;
+  }
+
+  const steps: fc.Arbitrary<Step[]> = fc.array(
     fc.record({
-      gapMs: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 20, noNaN: true }), fc.integer({ min: 0, max: 2000 })),
-      backMs: fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: 100_000 }) }),
-      what: fc.constantFrom('request', 'request', 'retry'),
+      // Mostly close together, so that most parts of a window hold several moments.
+      gapMs: fc.oneof(
+        { weight: 4, arbitrary: fc.integer({ min: 0, max: 10 }) },
+        { weight: 4, arbitrary: fc.double({ min: 0, max: 20, noNaN: true }) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: 2000 }) },
+      ),
+      backMs: fc.oneof({ weight: 30, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: 100_000 }) }),
+      what: fc.constantFrom<Step['what'][]>('request', 'request', 'retry'),
       times: fc.integer({ min: 1, max: 12 }),
     }),
-    { maxLength: 150 },
+    // A short life fills no window.
+    { maxLength: 150, size: 'max' },
   );
 
   interface Event {
@@ -177,7 +213,7 @@ describe('the promise of a budget', () => {
   }
 
   /** Lives through the steps. `atMs` is the true time; the clock is what somebody sets back now and then. */
-  function live(options: RetryBudgetOptions, life: fc.Value<typeof steps>): Event[] {
+  function live(options: RetryBudgetOptions, life: readonly Step[]): Event[] {
     const clock = new TestClock(1e9);
     const budget = retryBudget({ ...options, clock });
     let atMs = 0;
@@ -188,7 +224,7 @@ describe('the promise of a budget', () => {
       for (let i = 0; i < times; i += 1) {
         if (what === 'request') budget.request();
         else if (!budget.tryRetry()) break;
-        events.push({ atMs, what: what as Event['what'] });
+        events.push({ atMs, what });
       }
     }
     return events;
@@ -254,7 +290,7 @@ describe('the promise of a budget', () => {
               expect(retried + 1).toBeGreaterThan(options.ratio * requested + floor - tinyMs);
               break;
             }
-            events.push({ atMs, what: what as Event['what'] });
+            events.push({ atMs, what });
           }
         }
       }),

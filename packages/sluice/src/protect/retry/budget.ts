@@ -9,9 +9,11 @@
  * It slides in parts. Whatever cannot be told of a part counts against the retry: its requests leave with the first of them, its
  * retries stay until the last has left. So the promise holds to the millisecond, and costs a few numbers.
  */
-import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
+import { ForwardTime } from '../forward-time.ts';
+import { clockOf } from '../option-checks.ts';
 
 export interface RetryBudgetOptions {
   /** Retries for each request: 0 to 100. Default 0.1, one for every ten. */
@@ -54,34 +56,33 @@ const mostPerSecond = 1e6;
 
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
   knownFields('retryBudget options', options, 'ratio minPerSecond window clock');
-  const { clock = monotonicClock } = options;
-  checkClock(clock);
+  const time = new ForwardTime(clockOf(options.clock));
   const ratio = zeroOrMore('ratio', options.ratio ?? 0.1, mostRatio);
   const windowMs = parseDuration(options.window ?? '10s', 'window');
   const floor = (zeroOrMore('minPerSecond', options.minPerSecond ?? 1, mostPerSecond) * windowMs) / 1000;
   const parts: Part[] = [];
-  // Time as it is counted here: what has passed while the clock went forward.
-  let passedMs = 0;
-  let readMs = clock.now();
+  let nowMs = time.now();
+  let steps = time.steps;
 
   /** Moves on to the present, and forgets what is too old for anything. */
   function catchUp(): void {
-    const nowMs = clock.now();
-    if (nowMs >= readMs) passedMs += nowMs - readMs;
-    // How long ago they were cannot be known after a clock that stepped back: the requests may be too old, the retries too young.
-    else for (const part of parts) part.requests = 0;
-    readMs = nowMs;
-    while (parts.length > 0 && passedMs - parts[0]!.lastMs >= windowMs) parts.shift();
+    nowMs = time.now();
+    if (steps !== time.steps) {
+      steps = time.steps;
+      // How much time a step back hides cannot be known: the requests of before it may be too old by now.
+      for (const part of parts) part.requests = 0;
+    }
+    while (parts.length > 0 && nowMs - parts[0]!.lastMs >= windowMs) parts.shift();
   }
 
   /** The part that the present belongs to. */
   function present(): Part {
     const newest = parts.at(-1);
-    if (newest && passedMs - newest.firstMs < windowMs / partsOfWindow) {
-      newest.lastMs = passedMs;
+    if (newest && nowMs - newest.firstMs < windowMs / partsOfWindow) {
+      newest.lastMs = nowMs;
       return newest;
     }
-    const part = { firstMs: passedMs, lastMs: passedMs, requests: 0, retries: 0 };
+    const part = { firstMs: nowMs, lastMs: nowMs, requests: 0, retries: 0 };
     parts.push(part);
     return part;
   }
@@ -90,7 +91,7 @@ export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
     let requests = 0;
     let retries = 0;
     for (const part of parts) {
-      if (passedMs - part.firstMs < windowMs) requests += part.requests;
+      if (nowMs - part.firstMs < windowMs) requests += part.requests;
       retries += part.retries;
     }
     return { requests, retries };

@@ -12,6 +12,7 @@
 import { invalid } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
 import { answerOf, type Ended, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import { whenAborted } from '../when-aborted.ts';
 import { delayMs } from './backoff.ts';
 import { type RetryOptions, readSettings } from './settings.ts';
 
@@ -52,10 +53,21 @@ export function retry(options: RetryOptions = {}): Retry {
       }
       const waitMs = delayMs(settings.backoff, attempt, toldMs, settings.random());
       tell('retry', { attempt, delayMs: waitMs, ended });
-      await clock.sleep(waitMs, signal);
-      // Aborted in the very turn in which the wait was over.
-      signal?.throwIfAborted();
+      await sleep(waitMs, signal);
     }
+  }
+
+  async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal === undefined) return clock.sleep(ms);
+    const ofWait = new AbortController();
+    const leave = whenAborted(signal, () => ofWait.abort(signal.reason));
+    try {
+      await clock.sleep(ms, ofWait.signal);
+    } finally {
+      leave();
+    }
+    // Aborted in the very turn in which the wait was over.
+    signal.throwIfAborted();
   }
 
   function told(ended: Ended): number | undefined {

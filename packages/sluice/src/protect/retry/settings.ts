@@ -1,8 +1,9 @@
 /** The options of a retry, and what they come down to. */
-import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { type ErrorCode, invalid } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
+import { clockOf, functionOf, randomOf, wholeNumber, within } from '../option-checks.ts';
 import type { Ended } from '../protection.ts';
 import type { Backoff } from './backoff.ts';
 import { type RetryBudget, retryBudget } from './budget.ts';
@@ -50,27 +51,24 @@ const fields = 'attempts baseDelay growth maxDelay isRetryable waitFor maxWait b
 
 export function readSettings(options: RetryOptions): Settings {
   knownFields('retry options', options, fields);
-  const { attempts = 3, growth = 2, clock = monotonicClock, random = Math.random } = options;
-  const { isRetryable = isWorthAnother, waitFor = () => undefined } = options;
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > mostAttempts)
-    throw invalid('attempts', `a whole number from 1 to ${mostAttempts}`, attempts);
-  if (!(growth >= 1 && growth < Number.POSITIVE_INFINITY)) throw invalid('growth', 'a number of 1 or more', growth);
-  checkClock(clock);
-  for (const [field, value] of Object.entries({ isRetryable, waitFor, random })) {
-    if (typeof value !== 'function') throw invalid(field, 'a function', value);
-  }
+  const { attempts = 3, growth = 2 } = options;
+  const clock = clockOf(options.clock);
   const baseDelayMs = parseDuration(options.baseDelay ?? '100ms', 'baseDelay');
   const maxDelayMs = parseDuration(options.maxDelay ?? Math.max(baseDelayMs, 10_000), 'maxDelay');
   if (maxDelayMs < baseDelayMs) throw invalid('maxDelay', `at least baseDelay (${baseDelayMs} ms)`, options.maxDelay);
   return {
-    attempts,
-    backoff: { baseDelayMs, maxDelayMs, growth },
-    isRetryable,
-    waitFor,
+    attempts: wholeNumber('attempts', attempts, 1, mostAttempts),
+    backoff: {
+      baseDelayMs,
+      maxDelayMs,
+      growth: within('growth', growth, growth >= 1 && growth < Number.POSITIVE_INFINITY, 'a number of 1 or more'),
+    },
+    isRetryable: functionOf('isRetryable', options.isRetryable, isWorthAnother),
+    waitFor: functionOf('waitFor', options.waitFor, () => undefined),
     maxWaitMs: parseDuration(options.maxWait ?? '1m', 'maxWait'),
     budget: options.budget === undefined ? retryBudget({ clock }) : checkBudget(options.budget),
     clock,
-    random,
+    random: randomOf(options.random),
   };
 }
 

@@ -22,8 +22,6 @@ import type { Settings } from './settings.ts';
 export interface Seen {
   readonly members: number;
   readonly reports: number;
-  /** The report that was held has ended: nobody renewed it in time. */
-  readonly hasLapsed: boolean;
   /** Why a place was not given, if one was not. */
   readonly refusal: SluiceError | undefined;
 }
@@ -51,7 +49,8 @@ interface Step {
 
 export function leasesOf(settings: Settings): Leases {
   const { store, name: key, instance, maxInstances, leaseMs, clock } = settings;
-  const policy = concurrency({ limit: maxInstances, lease: leaseMs });
+  // One more than may be: all places taken is also what a store says that does not know.
+  const policy = concurrency({ limit: maxInstances + 1, lease: leaseMs });
   const members = placeOf('circuit-members', policy);
   const reports = placeOf('circuit-reports', policy);
   const membership = [members];
@@ -81,13 +80,13 @@ export function leasesOf(settings: Settings): Leases {
   function stepsFor(isWitness: boolean): Step[] {
     const steps: Step[] = [];
     const canTake = mayTake();
-    const step = (place: Place, isWanted: boolean, isOpen: boolean) => {
+    const step = (place: Place, isWanted: boolean) => {
       if (place.receipt) steps.push({ place, operation: isWanted ? 'renew' : 'release' });
-      else if (isWanted && isOpen && canTake) steps.push({ place, operation: 'acquire' });
+      else if (isWanted && canTake) steps.push({ place, operation: 'acquire' });
     };
-    for (const place of membership) step(place, true, true);
-    // Who is not counted has no say.
-    step(reports, isWitness, isMember());
+    // Together, all or nothing: who is not counted has no say.
+    for (const place of membership) step(place, true);
+    step(reports, isWitness);
     return steps;
   }
 
@@ -125,12 +124,13 @@ export function leasesOf(settings: Settings): Leases {
         'store-full',
         `The instance "${instance}" is not counted: another one of that name is, or was within the last ${leaseMs} ms.`,
       );
-    return new SluiceError('store-full', `The store has no place left among the ${rule} of "${key}": ${reason}.`);
+    const code = reason === 'limit' || reason === 'store-full' ? 'store-full' : 'store-unavailable';
+    return new SluiceError(code, `The store gives no place among the ${rule} of "${key}": ${reason}.`);
   }
 
   async function count(): Promise<Pick<Seen, 'members' | 'reports'>> {
-    // A cost of 1, because one of 0 passes also where the store does not know; shadow, so that neither stops the other.
-    const peek = { key, policy, cost: 1, operation: 'peek', shadow: true } as const;
+    // A cost of 1, because one of 0 passes also where the store does not know.
+    const peek = { key, policy, cost: 1, operation: 'peek' } as const;
     const [there, reporting] = await apply([
       { ...peek, name: members.name },
       { ...peek, name: reports.name },
@@ -139,18 +139,11 @@ export function leasesOf(settings: Settings): Leases {
   }
 
   /** One round: changes and counts travel together. */
-  async function round(isWitness: boolean): Promise<Seen & { readonly hasGone: boolean }> {
-    const steps = stepsFor(isWitness);
-    const wasReporting = reports.receipt !== undefined;
-    const [changed, counted] = await Promise.allSettled([change(steps), count()]);
+  async function round(isWitness: boolean): Promise<Seen> {
+    const [changed, counted] = await Promise.allSettled([change(stepsFor(isWitness)), count()]);
     if (changed.status === 'rejected') throw changed.reason;
-    if (counted.status === 'rejected') throw counted.reason;
-    return {
-      ...counted.value,
-      refusal: changed.value,
-      hasLapsed: wasReporting && isWitness && reports.receipt === undefined,
-      hasGone: steps.some(({ place, operation }) => operation === 'renew' && place.receipt === undefined),
-    };
+    if (counted.status === 'rejected') throw changed.value ?? counted.reason;
+    return { ...counted.value, refusal: changed.value };
   }
 
   return {
@@ -161,10 +154,10 @@ export function leasesOf(settings: Settings): Leases {
       return reports.receipt !== undefined;
     },
     async exchange(isWitness) {
-      const first = await round(isWitness);
-      if (!first.hasGone) return first;
-      // It came too late, and is counted again from now on. A report is another matter: its time is over.
-      return { ...(await round(isWitness && !first.hasLapsed)), hasLapsed: first.hasLapsed };
+      const wasMember = isMember();
+      const seen = await round(isWitness);
+      // Forgotten, because it was too late, it joins anew. A report is another matter: its time is over.
+      return wasMember && !isMember() ? round(isWitness && reports.receipt !== undefined) : seen;
     },
     async giveBack() {
       const held = [...membership, reports].filter(({ receipt }) => receipt !== undefined);
@@ -181,6 +174,9 @@ function placeOf(name: string, policy: Policy): Place {
 function takenIn(decision: Decision | undefined): number {
   const { allowed, limit, remaining, reason } = decision!;
   if (allowed) return limit - remaining - 1;
-  if (reason === 'limit') return limit;
-  throw new SluiceError('store-unavailable', `The store does not say how many there are: ${reason}.`);
+  // What a store does not know (its clock stepped back, it was failed over) counts as taken; believed, that would be a quorum.
+  throw new SluiceError(
+    'store-unavailable',
+    `The store cannot say how many of the ${limit} places are taken: ${reason}.`,
+  );
 }

@@ -23,7 +23,7 @@ export interface SharedCircuitOptions {
   readonly every?: Duration;
   /** An instance that has not been heard of for so long is gone, and so is its report; longer than `every`. Default 5 seconds. */
   readonly lease?: Duration;
-  /** The most instances that are counted: `minReports` to 10,000. Default 1,000. */
+  /** With more instances than this nobody can tell how many there are, and each goes on alone: `minReports` to 10,000. Default 1,000. */
   readonly maxInstances?: number;
   /** Default: the store's. */
   readonly clock?: Clock;

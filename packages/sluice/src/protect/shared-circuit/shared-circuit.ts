@@ -144,16 +144,18 @@ export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOpt
     lookedMs = clock.now();
     isSilent = false;
     const seenSoFar = sightings;
+    const wasReporting = leases.isReporting;
+    // Held open by hand, nothing is seen any more.
+    const testifies = isWitness && !breaker.stats().isForced;
     try {
-      // Held open by hand, nothing is seen any more.
-      const seen = await leases.exchange(isWitness && !breaker.stats().isForced);
+      const seen = await leases.exchange(testifies);
       if (leases.isReporting) reported = seenSoFar;
-      else if (seen.hasLapsed) lapse();
       if (seen.refusal) tell('sync-failed', { error: seen.refusal });
       judge(seen);
     } catch (error) {
       tell('sync-failed', { error });
     }
+    if (wasReporting && testifies && !leases.isReporting) lapse();
   }
 
   /**

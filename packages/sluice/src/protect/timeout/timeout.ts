@@ -8,12 +8,14 @@
  *
  * The signals are wired by hand: what `AbortSignal.any` ties to a signal that lives for long may live as long as that.
  */
-import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 import { listenersOf } from '../listeners.ts';
+import { clockOf } from '../option-checks.ts';
 import { type Ended, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import { whenAborted } from '../when-aborted.ts';
 
 export interface TimeoutOptions {
   /** Default: monotonic. */
@@ -38,8 +40,7 @@ export interface Timeout extends Protection {
 export function timeout(after: Duration, options: TimeoutOptions = {}): Timeout {
   const afterMs = parseDuration(after, 'after');
   knownFields('timeout options', options, 'clock');
-  const { clock = monotonicClock } = options;
-  checkClock(clock);
+  const clock = clockOf(options.clock);
   const { on, tell } = listenersOf<TimeoutEvents>(['timed-out', 'late']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
@@ -48,15 +49,18 @@ export function timeout(after: Duration, options: TimeoutOptions = {}): Timeout 
       const startedMs = clock.now();
       const ofCall = new AbortController();
       const ofAlarm = new AbortController();
+      // First, so that a clock that cannot leaves nothing behind.
+      const alarm = clock.sleep(afterMs, ofAlarm.signal);
       let isAnswered = false;
       let isTimedOut = false;
+      const leave = signal && whenAborted(signal, () => stop(signal.reason));
 
       /** Whether this is the first of the three; the others are then over. */
       function answer(): boolean {
         if (isAnswered) return false;
         isAnswered = true;
         ofAlarm.abort('answered');
-        signal?.removeEventListener('abort', onAbort);
+        leave?.();
         return true;
       }
 
@@ -66,11 +70,7 @@ export function timeout(after: Duration, options: TimeoutOptions = {}): Timeout 
         ofCall.abort(reason);
       }
 
-      function onAbort(): void {
-        stop(signal?.reason);
-      }
-
-      clock.sleep(afterMs, ofAlarm.signal).then(
+      alarm.then(
         () => {
           if (isAnswered) return;
           isTimedOut = true;
@@ -80,7 +80,6 @@ export function timeout(after: Duration, options: TimeoutOptions = {}): Timeout 
         // Switched off, because there is an answer; or a clock that is broken, which is one too.
         stop,
       );
-      signal?.addEventListener('abort', onAbort, { once: true });
       void endOf(call, ofCall.signal).then((ended) => {
         if (!answer()) {
           if (isTimedOut) tell('late', { ended, durationMs: Math.max(0, clock.now() - startedMs) });

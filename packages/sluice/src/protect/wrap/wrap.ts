@@ -6,11 +6,16 @@
  *      retry ──► breaker ──► timeout ──► the call          each attempt asks the breaker, and has two seconds
  */
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
-import type { ProtectionOr } from '../fallback/fallback.ts';
+import type { Fallback, ProtectionOr } from '../fallback/fallback.ts';
 import type { ProtectedCall, Protection, RunOptions } from '../protection.ts';
 
 /** What a protection may answer instead of the call. */
-export type InsteadOf<P> = P extends Protection ? never : P extends ProtectionOr<infer Instead> ? Instead : never;
+export type InsteadOf<P> = P extends Protection
+  ? never
+  : // By name, because TypeScript does not look for it in the signature of run().
+    P extends Fallback<infer Instead> | ProtectionOr<infer Instead>
+    ? Instead
+    : never;
 
 /** One protection that is all of them; the first is the outermost. */
 export function wrap<Protections extends readonly ProtectionOr<unknown>[]>(

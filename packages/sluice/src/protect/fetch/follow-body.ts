@@ -1,0 +1,17 @@
+/**
+ * A caller's signal ends the reading of a body too, as it does with `fetch` itself. By then the protections have let go of the signal,
+ * and nobody says when a body is done: whoever got the response may read it, or drop it. So the signal holds the request weakly, the
+ * body holds it, and when the body is gone the signal forgets about it. (`AbortSignal.any` on a signal that lives for as long as the
+ * process keeps something of every request for as long.)
+ */
+import { whenAborted } from '../when-aborted.ts';
+
+const controllers = new WeakMap<object, AbortController>();
+const forgotten = new FinalizationRegistry<() => void>((leave) => leave());
+
+export function followBody(signal: AbortSignal, controller: AbortController, body: object): void {
+  const reference = new WeakRef(controller);
+  controllers.set(body, controller);
+  const leave = whenAborted(signal, () => reference.deref()?.abort(signal.reason));
+  forgotten.register(body, leave);
+}

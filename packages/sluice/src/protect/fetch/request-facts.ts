@@ -1,0 +1,56 @@
+/** What has to be known of a request before it is made, read from the arguments of `fetch` without touching a body. */
+import { isIdempotent } from '../outbound/answers.ts';
+
+export type FetchInput = string | URL | Request;
+
+export interface RequestFacts {
+  readonly url: URL;
+  readonly isRepeatable: boolean;
+  /** The caller's way to give up. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Undefined where there is no server to protect: a `data:` URL, a `blob:`, or what is no URL at all. */
+export function requestFacts(
+  input: FetchInput,
+  init: RequestInit | undefined,
+  retryUnsafe: boolean,
+): RequestFacts | undefined {
+  const request = isRequest(input) ? input : undefined;
+  const url = readUrl(request?.url ?? String(input));
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return undefined;
+  const { method = request?.method ?? 'GET', headers = request?.headers, body, signal = request?.signal } = init ?? {};
+  // The body of a request object is a stream, whatever it was made from.
+  const canRepeat = body == null ? request?.body == null : isWhole(body);
+  const mayRepeat = retryUnsafe || isIdempotent(String(method)) || hasHeader(headers, 'idempotency-key');
+  return { url, isRepeatable: canRepeat && mayRepeat, signal: signal ?? undefined };
+}
+
+/** Of any implementation. */
+function isRequest(input: FetchInput): input is Request {
+  return typeof input === 'object' && input !== null && 'url' in input;
+}
+
+function readUrl(text: string): URL | undefined {
+  // In a browser addresses may be relative.
+  const base = (globalThis as { location?: { href?: string } }).location?.href;
+  try {
+    return new URL(text, base);
+  } catch {
+    // `fetch` itself has the words for what is wrong with it, and is asked next.
+    return undefined;
+  }
+}
+
+/** It is all there, and can be sent again: no stream. */
+function isWhole(body: BodyInit): boolean {
+  if (typeof body !== 'object') return true;
+  return !('getReader' in body) && !(Symbol.asyncIterator in body);
+}
+
+function hasHeader(headers: HeadersInit | undefined, name: string): boolean {
+  if (headers === undefined || headers === null) return false;
+  const pairs: Iterable<readonly unknown[]> = Symbol.iterator in headers ? headers : Object.entries(headers);
+  for (const pair of pairs) if (String(pair[0]).toLowerCase() === name) return true;
+  return false;
+}
