@@ -59,7 +59,7 @@ const frameworks: Readonly<Record<string, readonly string[]>> = {
   'http/hono/': ['hono'],
   'http/koa/': ['koa', 'node:http'],
   'http/nest/': ['@nestjs/common', '@nestjs/core', 'node:http'],
-  'http/node/': ['node:http'],
+  'http/node/': ['node:http', 'node:http2'],
 };
 
 function brokenRule(file: string, specifier: string, graph: ImportGraph): string | undefined {

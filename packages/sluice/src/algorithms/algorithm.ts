@@ -85,6 +85,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   step?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): number;
   /** How long a call that passes has to be held back. Only shaping algorithms have it. */
   delay?(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): number;
+  /** Whether a policy can delay at all, for algorithms that have `delay` and policies that do not use it. Default: it can. */
+  delays?(policy: P): boolean;
   /** Takes the cost, room or not: more than there is becomes debt. */
   charge(cells: Float64Array, at: number, numbers: N, cost: number, nowMs: number): void;
   /** What `refund` has to know of a charge, read right after it. */

@@ -65,6 +65,7 @@ const interval: Algorithm<TokenBucketPolicy, WindowCountNumbers> = {
   ...windowCount,
   name: 'token-bucket',
   twin: 'token-bucket-interval',
+  delays: () => false,
   lingerMs,
   prepare: ({ limit, window, burst, initial = burst }) => ({
     limit: burst,

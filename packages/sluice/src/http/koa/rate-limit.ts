@@ -1,0 +1,88 @@
+/**
+ * For Koa 2 and 3, whose requests are contexts:
+ *
+ *      app.use(rateLimit({ policy: gcra({ limit: 100, window: '1m' }) }));
+ */
+import type { ServerResponse } from 'node:http';
+import type { Context, Next } from 'koa';
+import type { RulesResult } from '../../limit/rules.ts';
+import { gate } from '../middleware/gate.ts';
+import type { RateLimitOptions, Refused } from '../middleware/options.ts';
+import { earlierResult, together } from '../middleware/several.ts';
+import { admit, asError } from '../node/admit.ts';
+import { refusalText } from '../problem-text.ts';
+import type { RateLimitHeaders } from '../rate-limit-headers.ts';
+import { koaReader } from './reader.ts';
+
+declare module 'koa' {
+  interface DefaultState {
+    /** What the limits said to this request: all that it came by, as one result. Absent where none did. */
+    rateLimit?: RulesResult;
+  }
+}
+
+/** Answers what is refused. */
+export type RefusalHandler = (context: Context, refused: Refused) => unknown;
+
+export type KoaRateLimitOptions = RateLimitOptions<Context, Context, RefusalHandler>;
+
+export type KoaMiddleware = (context: Context, next: Next) => Promise<unknown>;
+
+export function rateLimit(options: KoaRateLimitOptions): KoaMiddleware {
+  const entrance = gate(options, koaReader);
+  const { handler = answerRefusal } = options;
+  return (context, next) =>
+    new Promise((resolve, reject) => {
+      let shown: RateLimitHeaders | undefined;
+      admit(entrance, context, context.res, context, {
+        limited({ result, headers }) {
+          context.state.rateLimit = together(earlierResult(context.state.rateLimit), result);
+          shown = headers;
+        },
+        proceed() {
+          resolve(shown === undefined ? next() : keepingHeaders(next(), context.res, shown));
+        },
+        refuse(refused) {
+          answerBy(() => handler(context, refused)).then(resolve, reject);
+        },
+        fail: reject,
+        gone: () => resolve(undefined),
+      });
+    });
+}
+
+function answerRefusal(context: Context, refused: Refused): void {
+  context.status = refused.status;
+  context.set('Content-Type', 'application/problem+json');
+  context.body = refusalText(refused);
+}
+
+/** Koa waits for ever for the answer to an error that is none. */
+async function answerBy(handle: () => unknown): Promise<unknown> {
+  try {
+    return await handle();
+  } catch (error) {
+    throw asError(error);
+  }
+}
+
+/**
+ * When a handler throws, Koa answers without any of the headers that were set before, and a client that paces itself by them would not know
+ * where it stands. They are put back as the head is written.
+ */
+async function keepingHeaders(downstream: Promise<unknown>, response: ServerResponse, headers: RateLimitHeaders) {
+  try {
+    return await downstream;
+  } catch (error) {
+    // As they are now: a limiter further in may have written others.
+    const kept = Object.keys(headers).map((name) => [name, response.getHeader(name)] as const);
+    const { writeHead } = response;
+    response.writeHead = ((...head: Parameters<typeof writeHead>) => {
+      for (const [name, value] of kept) {
+        if (value !== undefined && !response.hasHeader(name)) response.setHeader(name, value);
+      }
+      return writeHead.apply(response, head);
+    }) as typeof writeHead;
+    throw error;
+  }
+}
