@@ -1,3 +1,10 @@
+export type { HeaderSource, HeaderValue } from '../protect/rate-limit-headers/header-lines.ts';
+export {
+  type ParseRateLimitHeadersOptions,
+  parseRateLimitHeaders,
+} from '../protect/rate-limit-headers/parse-rate-limit-headers.ts';
+export type { ParsedPolicy, ParsedRateLimit } from '../protect/rate-limit-headers/parsed.ts';
+export type { NumberForm } from '../protect/rate-limit-headers/waits.ts';
 export type { Answered } from './answered.ts';
 export { clientIp } from './client-ip.ts';
 export { policyName } from './policy-name.ts';

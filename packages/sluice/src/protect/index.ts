@@ -42,6 +42,22 @@ export {
   fallback,
   type ProtectionOr,
 } from './fallback/fallback.ts';
+export {
+  type Fetch,
+  type ResilientFetch,
+  type ResilientFetchOptions,
+  resilientFetch,
+} from './fetch/resilient-fetch.ts';
+export type { OutboundOptions, OutboundRetryOptions } from './outbound/options.ts';
+export type { AttemptEnd, OriginStats, OutboundEvents } from './outbound/outbound.ts';
+export {
+  type PacedCall,
+  type Pacer,
+  type PacerEvents,
+  type PacerOptions,
+  type PacerStats,
+  pacer,
+} from './pacer/pacer.ts';
 export type { Ended, Outcome, Pass, ProtectedCall, Protection, RunOptions } from './protection.ts';
 export type { HeaderSource, HeaderValue } from './rate-limit-headers/header-lines.ts';
 export {
@@ -61,4 +77,10 @@ export {
   sharedCircuit,
 } from './shared-circuit/shared-circuit.ts';
 export { type Timeout, type TimeoutEvents, type TimeoutOptions, timeout } from './timeout/timeout.ts';
+export type { Dispatch } from './undici/dispatch.ts';
+export {
+  type ResilientInterceptor,
+  type ResilientInterceptorOptions,
+  resilientInterceptor,
+} from './undici/resilient-interceptor.ts';
 export { type InsteadOf, wrap } from './wrap/wrap.ts';

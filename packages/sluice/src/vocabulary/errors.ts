@@ -11,7 +11,8 @@ export const errorCodes = {
   'store-unavailable': 'The store did not answer, or not in time. Whether it counted the call is not known.',
   'store-unsafe': 'The settings of the store make a promise impossible that it was asked for.',
   'circuit-open': 'The circuit breaker lets no call through for now: what it guards has failed too often.',
-  throttled: 'The adaptive throttle did not make the call: the service has been rejecting too many.',
+  throttled:
+    'The call was not made: the service has been rejecting too many, or asked for a longer pause than may be waited.',
   'bulkhead-full': 'As many calls as may be are under way or waiting already.',
   'timed-out': 'The call did not end in the time it was given.',
   'invalid-snapshot': 'The data given to restore() is not a snapshot this version can read.',

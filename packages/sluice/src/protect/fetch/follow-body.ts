@@ -7,9 +7,15 @@
 import { whenAborted } from '../when-aborted.ts';
 
 const controllers = new WeakMap<object, AbortController>();
-const forgotten = new FinalizationRegistry<() => void>((leave) => leave());
+// Some runtimes have none: there a signal remembers its requests for as long as it lives.
+const forgotten =
+  typeof FinalizationRegistry === 'undefined' ? undefined : new FinalizationRegistry<() => void>((leave) => leave());
 
 export function followBody(signal: AbortSignal, controller: AbortController, body: object): void {
+  if (forgotten === undefined) {
+    whenAborted(signal, () => controller.abort(signal.reason));
+    return;
+  }
   const reference = new WeakRef(controller);
   controllers.set(body, controller);
   const leave = whenAborted(signal, () => reference.deref()?.abort(signal.reason));

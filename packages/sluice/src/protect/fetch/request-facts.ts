@@ -1,5 +1,5 @@
 /** What has to be known of a request before it is made, read from the arguments of `fetch` without touching a body. */
-import { isIdempotent } from '../outbound/answers.ts';
+import { isSafeToRepeat, isWhole } from '../outbound/repeatable.ts';
 
 export type FetchInput = string | URL | Request;
 
@@ -22,7 +22,7 @@ export function requestFacts(
   const { method = request?.method ?? 'GET', headers = request?.headers, body, signal = request?.signal } = init ?? {};
   // The body of a request object is a stream, whatever it was made from.
   const canRepeat = body == null ? request?.body == null : isWhole(body);
-  const mayRepeat = retryUnsafe || isIdempotent(String(method)) || hasHeader(headers, 'idempotency-key');
+  const mayRepeat = retryUnsafe || isSafeToRepeat(String(method), headers);
   return { url, isRepeatable: canRepeat && mayRepeat, signal: signal ?? undefined };
 }
 
@@ -40,17 +40,4 @@ function readUrl(text: string): URL | undefined {
     // `fetch` itself has the words for what is wrong with it, and is asked next.
     return undefined;
   }
-}
-
-/** It is all there, and can be sent again: no stream. */
-function isWhole(body: BodyInit): boolean {
-  if (typeof body !== 'object') return true;
-  return !('getReader' in body) && !(Symbol.asyncIterator in body);
-}
-
-function hasHeader(headers: HeadersInit | undefined, name: string): boolean {
-  if (headers === undefined || headers === null) return false;
-  const pairs: Iterable<readonly unknown[]> = Symbol.iterator in headers ? headers : Object.entries(headers);
-  for (const pair of pairs) if (String(pair[0]).toLowerCase() === name) return true;
-  return false;
 }

@@ -33,6 +33,8 @@ export interface ResilientFetch extends Fetch {
 /** A response whose head has come. */
 interface FetchAnswer extends Answer {
   readonly response: Response;
+  /** Ends the reading of its body. */
+  readonly controller: AbortController;
 }
 
 export function resilientFetch(options: ResilientFetchOptions = {}): ResilientFetch {
@@ -45,40 +47,70 @@ export function resilientFetch(options: ResilientFetchOptions = {}): ResilientFe
     if (facts === undefined) return make(input, init);
     const { signal } = facts;
 
+    const links: (() => void)[] = [];
     async function attempt(given?: AbortSignal): Promise<FetchAnswer> {
       const controller = new AbortController();
-      const leave = given && whenAborted(given, () => controller.abort(given.reason));
-      try {
-        const response = await make(input, withSignal(init, controller.signal));
-        if (signal && response.body) followBody(signal, controller, response.body);
-        return answerWith(response);
-      } finally {
-        leave?.();
+      // Until the whole call is over: an answer that is given up on its way through the protections is ended by it too.
+      if (given) links.push(whenAborted(given, () => controller.abort(given.reason)));
+      const response = await make(input, withSignal(init, controller.signal));
+      if (given?.aborted) {
+        // A fetch that does not listen to its signal. Nobody waits for its answer any more.
+        discard(response);
+        throw given.reason;
       }
+      return answerWith(response, controller);
     }
 
-    const { response } = await calls.run(facts, attempt, { signal });
-    return response;
+    try {
+      const { response, controller } = await calls.run(facts, attempt, { signal });
+      if (signal && response.body) followBody(signal, controller, response.body);
+      return response;
+    } finally {
+      for (const leave of links) leave();
+    }
   }
 
   return Object.assign(fetch, { on: calls.on, origins: calls.origins });
 }
 
-function answerWith(response: Response): FetchAnswer {
+function answerWith(response: Response, controller: AbortController): FetchAnswer {
   const { status, headers } = response;
-  return { status, headers, response, discard: () => discard(response) };
+  return { status, headers, response, controller, discard: () => discard(response) };
 }
 
-function discard({ body }: Response): void {
+function discard(response: Response): void {
+  // A stream of the platform, or of Node where the fetch that was given is older than the platform's.
+  const body = response.body as { cancel?(): Promise<void>; destroy?(): void } | null;
   // One that cannot be cancelled has failed by itself, and holds nothing any more.
-  body?.cancel().catch(() => undefined);
+  if (typeof body?.cancel === 'function') body.cancel().catch(() => undefined);
+  else body?.destroy?.();
 }
 
-/** The same, with another signal. Not a copy: an init may be a `Request`, whose fields are no fields of its own. */
+// All that `fetch` reads of an init.
+const initFields = [
+  'method',
+  'headers',
+  'body',
+  'mode',
+  'credentials',
+  'cache',
+  'redirect',
+  'referrer',
+  'referrerPolicy',
+  'integrity',
+  'keepalive',
+  'priority',
+  'duplex',
+  'window',
+] as const;
+
+/** The same, with another signal, in an object that can be spread: the fetch that is given may well do so. */
 function withSignal(init: RequestInit | undefined, signal: AbortSignal): RequestInit {
-  if (init === undefined || init === null) return { signal };
-  return new Proxy(init, {
-    get: (target, field) => (field === 'signal' ? signal : Reflect.get(target, field, target)),
-    has: (target, field) => field === 'signal' || Reflect.has(target, field),
-  });
+  const fields: Record<string, unknown> = { ...init };
+  // An init may be a `Request`, whose fields are not its own.
+  for (const field of initFields) {
+    const value = (init as Record<string, unknown> | undefined)?.[field];
+    if (value !== undefined) fields[field] = value;
+  }
+  return { ...fields, signal };
 }

@@ -77,10 +77,3 @@ export function toldToWaitMs(ended: Ended, nowMs: number): number | undefined {
   // What is left of a limit matters to a call that was refused by one.
   return retryAfterMs ?? (answer.status === 429 && waitMs > 0 ? waitMs : undefined);
 }
-
-// What these do, they do once, however often they are asked to (RFC 9110, 9.2.2).
-const idempotent: readonly string[] = ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'];
-
-export function isIdempotent(method: string): boolean {
-  return idempotent.includes(method.toUpperCase());
-}

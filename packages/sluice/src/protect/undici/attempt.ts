@@ -1,0 +1,138 @@
+/**
+ * One attempt of a request: what comes of it is held until it is decided whether anybody gets it.
+ *
+ *      head ──► held ──┬── accept() ──► everything so far, and from then on all that comes, to the caller's handler
+ *                      └── discard() ─► nothing to anybody; a body that has not ended is aborted, so that it holds no connection
+ *
+ * The decision takes a few turns of promises and no time. The little that comes meanwhile, often a whole short answer, is kept here;
+ * more than fits is not read from the socket yet.
+ */
+import type { Answer } from '../outbound/answers.ts';
+import type { CallerController } from './caller-controller.ts';
+import type { DispatchController, DispatchHandler } from './dispatch.ts';
+
+const mostHeldBytes = 65_536;
+
+type Headers = Parameters<NonNullable<DispatchHandler['onResponseStart']>>[2];
+
+/** What came after the head. */
+type Part =
+  | { readonly chunk: { readonly length: number } }
+  | { readonly trailers: Headers }
+  | { readonly error: Error };
+
+export class Attempt implements DispatchHandler, Answer {
+  status = 0;
+  headers: Headers = {};
+  /** Resolves when the head has come. */
+  readonly answer: Promise<Attempt>;
+  private readonly caller: CallerController;
+  private readonly handler: DispatchHandler;
+  private hasHead!: (attempt: Attempt) => void;
+  private hasFailed!: (error: unknown) => void;
+  private state: 'sent' | 'held' | 'accepted' | 'discarded' = 'sent';
+  private controller: DispatchController | undefined;
+  private statusMessage: string | undefined;
+  private held: Part[] = [];
+  private heldBytes = 0;
+  private isEnded = false;
+  /** Why it was stopped before there was anything to stop. */
+  private stopped: Error | undefined;
+
+  constructor(caller: CallerController, handler: DispatchHandler) {
+    this.caller = caller;
+    this.handler = handler;
+    this.answer = new Promise((resolve, reject) => {
+      this.hasHead = resolve;
+      this.hasFailed = reject;
+    });
+  }
+
+  /** Nobody waits for its head any more. */
+  stop(reason: unknown): void {
+    this.hasFailed(reason);
+    this.state = 'discarded';
+    this.abort(reason instanceof Error ? reason : new Error('The request was aborted.', { cause: reason }));
+  }
+
+  discard(): void {
+    // The caller has it, or nobody has already.
+    if (this.state === 'accepted' || this.state === 'discarded') return;
+    this.state = 'discarded';
+    this.held = [];
+    if (!this.isEnded) this.abort(new Error('Nobody reads this answer.'));
+  }
+
+  /** Hands everything on. */
+  accept(): void {
+    this.state = 'accepted';
+    this.caller.follow(this.controller!);
+    try {
+      this.handler.onResponseStart?.(this.caller, this.status, this.headers, this.statusMessage);
+      for (const part of this.held.splice(0)) this.handOn(part);
+    } catch (error) {
+      this.failCaller(error as Error);
+      return;
+    }
+    if (!this.caller.paused) this.controller!.resume();
+  }
+
+  onRequestStart(controller: DispatchController): void {
+    this.controller = controller;
+    if (this.stopped) controller.abort(this.stopped);
+  }
+
+  onResponseStart(controller: DispatchController, status: number, headers: Headers, statusMessage?: string): void {
+    if (this.state !== 'sent') return;
+    if (status < 200) {
+      this.caller.inform(() => this.handler.onResponseStart?.(this.caller, status, headers, statusMessage));
+      return;
+    }
+    this.controller = controller;
+    this.status = status;
+    this.headers = headers;
+    this.statusMessage = statusMessage;
+    this.state = 'held';
+    this.hasHead(this);
+  }
+
+  onResponseData(controller: DispatchController, chunk: { readonly length: number }): void {
+    this.take({ chunk });
+    if (this.state !== 'held') return;
+    this.heldBytes += chunk.length;
+    if (this.heldBytes > mostHeldBytes) controller.pause();
+  }
+
+  onResponseEnd(_controller: DispatchController, trailers: Headers): void {
+    this.isEnded = true;
+    this.take({ trailers });
+  }
+
+  onResponseError(_controller: DispatchController, error: Error): void {
+    this.isEnded = true;
+    if (this.state === 'sent') this.hasFailed(error);
+    else this.take({ error });
+  }
+
+  private take(part: Part): void {
+    if (this.state === 'held') this.held.push(part);
+    else if (this.state === 'accepted') this.handOn(part);
+  }
+
+  private handOn(part: Part): void {
+    if ('chunk' in part) this.handler.onResponseData?.(this.caller, part.chunk);
+    else if ('trailers' in part) this.handler.onResponseEnd?.(this.caller, part.trailers);
+    else this.handler.onResponseError?.(this.caller, part.error);
+  }
+
+  /** The caller's handler threw: as undici has it, that ends the request, and the handler is told. */
+  private failCaller(error: Error): void {
+    if (this.isEnded) this.handler.onResponseError?.(this.caller, error);
+    else this.abort(error);
+  }
+
+  private abort(reason: Error): void {
+    if (this.controller) this.controller.abort(reason);
+    else this.stopped = reason;
+  }
+}

@@ -1,0 +1,413 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Agent, Client, type Dispatcher, request, upgrade } from 'undici';
+import { afterEach, describe, expect, expectTypeOf, it } from 'vitest';
+import { PassingClock, turn } from '../passing-clock.test-support.ts';
+import type { DispatchController, DispatchHandler, DispatchOptions } from './dispatch.ts';
+import { type ResilientInterceptorOptions, resilientInterceptor } from './resilient-interceptor.ts';
+
+const toClose: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of toClose.splice(0)) await close();
+});
+
+async function serve(handle: Parameters<typeof createServer>[1]) {
+  const server = createServer(handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  toClose.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+function agent(options: ResilientInterceptorOptions = {}): Dispatcher {
+  const composed = new Agent({ connections: 1 }).compose(resilientInterceptor(options));
+  toClose.push(() => composed.destroy());
+  return composed;
+}
+
+describe('an interceptor', () => {
+  it('is one to undici', () => {
+    expectTypeOf(resilientInterceptor()).toExtend<Dispatcher.DispatcherComposeInterceptor>();
+  });
+
+  it('refuses options that it does not know', () => {
+    expect(() => resilientInterceptor({ fetch: globalThis.fetch } as ResilientInterceptorOptions)).toThrow(
+      'resilientInterceptor options has no field "fetch".',
+    );
+  });
+
+  it('tells undici what is wrong with a request in its own words, and does not try again', async () => {
+    const retries: unknown[] = [];
+    const interceptor = resilientInterceptor();
+    interceptor.on('retry', (event) => retries.push(event));
+    const composed = new Agent().compose(interceptor);
+    toClose.push(() => composed.destroy());
+    const { origin } = await serve((_, response) => response.end());
+    await expect(composed.request({ origin, path: '/', method: 'GET', headers: { 'a b': 'c' } })).rejects.toMatchObject(
+      {
+        code: 'UND_ERR_INVALID_ARG',
+      },
+    );
+    await expect(composed.request({ origin: 'no url', path: '/', method: 'GET' })).rejects.toThrow();
+    await composed.destroy();
+    await expect(composed.request({ origin, path: '/', method: 'GET' })).rejects.toMatchObject({
+      code: 'UND_ERR_DESTROYED',
+    });
+    expect(retries).toEqual([]);
+    expect(interceptor.origins().every(({ circuit, inFlight }) => circuit === 'closed' && inFlight === 0)).toBe(true);
+  });
+
+  it('keeps clients of one origin apart that do not say which', async () => {
+    const interceptor = resilientInterceptor({ retry: false, circuitBreaker: { consecutiveFailures: 1 } });
+    const bad = await serve((_, response) => response.writeHead(500).end());
+    const good = await serve((_, response) => response.end('ok'));
+    const [badClient, goodClient] = [bad, good].map(({ origin }) => {
+      const client = new Client(origin);
+      toClose.push(() => client.destroy());
+      return client.compose(interceptor);
+    });
+    const ask = (dispatch: Dispatcher['dispatch']) =>
+      new Promise((resolve) => {
+        dispatch(
+          { path: '/', method: 'GET' },
+          {
+            onRequestStart: () => undefined,
+            onResponseStart: (_, status) => resolve(status),
+            onResponseError: (_, error) => resolve((error as Error & { code?: string }).code),
+          },
+        );
+      });
+    expect(await ask(badClient!.dispatch)).toBe(500);
+    expect(await ask(badClient!.dispatch)).toBe('circuit-open');
+    expect(await ask(goodClient!.dispatch)).toBe(200);
+    expect(interceptor.origins()).toHaveLength(2);
+  });
+
+  it('lets through what becomes another protocol', async () => {
+    const { server, origin } = await serve(() => undefined);
+    server.on('upgrade', (_, socket: Duplex) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+    });
+    const { socket, headers } = await upgrade(origin, { protocol: 'echo', dispatcher: agent() });
+    expect(headers.upgrade).toBe('echo');
+    socket.destroy();
+  });
+
+  it('tells of informational answers', async () => {
+    const { origin } = await serve((_, response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+      response.end('ok');
+    });
+    const infos: number[] = [];
+    const { body } = await request(origin, {
+      dispatcher: agent(),
+      onInfo: ({ statusCode }) => infos.push(statusCode),
+    });
+    expect(await body.text()).toBe('ok');
+    expect(infos).toEqual([103]);
+  });
+
+  // biome-ignore format: aligned rows
+  it.each<[Partial<DispatchOptions>, number]>([
+    [ { method: 'GET' },                                              3 ],
+    [ { method: 'GET', idempotent: false },                           1 ],
+    [ { method: 'POST', body: 'text' },                               1 ],
+    [ { method: 'POST', body: 'text', idempotent: true },             3 ],
+    [ { method: 'POST', headers: { 'Idempotency-Key': '1' } },        3 ],
+    [ { method: 'POST', headers: ['idempotency-key', '1'] },          3 ],
+    [ { method: 'POST', headers: new Map([['idempotency-key', '1']]) }, 3 ],
+    [ { method: 'PUT', body: new Uint8Array(3) },                     3 ],
+    [ { method: 'PUT', body: new FormData() },                        3 ],
+    [ { method: 'PUT', body: new ReadableStream() },                  1 ],
+    [ { method: 'PUT', body: [new Uint8Array(1)][Symbol.iterator]() }, 1 ],
+  ])('%j is tried %d times', async (options, attempts) => {
+    const { ask, sent } = begin({ circuitBreaker: false });
+    const asked = ask(options);
+    for (let i = 0; i < attempts; i += 1) {
+      await asked.pass();
+      sent.at(-1)!.answer(503);
+    }
+    await asked.pass();
+    expect(sent).toHaveLength(attempts);
+    expect(asked.events).toEqual(['start', '503']);
+  });
+});
+
+/** A dispatcher that does as it is told, and a handler that keeps what it is told. */
+function begin(options: ResilientInterceptorOptions = {}) {
+  const clock = new PassingClock(1_750_000_000_000);
+  const sent: ReturnType<typeof attemptOf>[] = [];
+  const interceptor = resilientInterceptor({ clock, ...options });
+  const dispatch = interceptor((given: DispatchOptions, handler: DispatchHandler) => {
+    sent.push(attemptOf(given, handler));
+    return true;
+  });
+
+  function ask(given: Partial<DispatchOptions> = {}, on: Partial<Record<string, (event: string) => void>> = {}) {
+    const events: string[] = [];
+    let controller!: DispatchController;
+    const note = (event: string) => {
+      events.push(event);
+      on[event]?.(event);
+    };
+    dispatch({ origin: 'http://api.example.com', path: '/', method: 'GET', ...given }, {
+      onRequestStart(started: DispatchController) {
+        controller = started;
+        note('start');
+      },
+      onResponseStart: (_: unknown, status: number) => note(String(status)),
+      onResponseData: (_: unknown, chunk: string) => note(chunk),
+      onResponseEnd: () => note('end'),
+      onResponseError: (_: unknown, error: Error) => note(`error: ${error.message}`),
+    } satisfies DispatchHandler);
+    return { events, controller, pass: () => clock.pass(1000) };
+  }
+  return { clock, ask, sent, interceptor };
+}
+
+function attemptOf(given: DispatchOptions, handler: DispatchHandler) {
+  const log: string[] = [];
+  const controller: DispatchController & { aborted: boolean; paused: boolean } = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    rawHeaders: ['raw'],
+    abort(reason) {
+      if (controller.aborted) return;
+      controller.aborted = true;
+      log.push(`abort: ${reason.message}`);
+      handler.onResponseError?.(controller, reason);
+    },
+    pause() {
+      controller.paused = true;
+      log.push('pause');
+    },
+    resume() {
+      if (controller.paused) log.push('resume');
+      controller.paused = false;
+    },
+  };
+  return {
+    given,
+    log,
+    controller,
+    start: () => handler.onRequestStart?.(controller, undefined),
+    answer(status: number, headers = {}) {
+      handler.onRequestStart?.(controller, undefined);
+      handler.onResponseStart?.(controller, status, headers, '');
+    },
+    data: (chunk: string) => handler.onResponseData?.(controller, chunk),
+    end: () => handler.onResponseEnd?.(controller, {}),
+    fail: (message: string) => handler.onResponseError?.(controller, new Error(message)),
+  };
+}
+
+describe('an answer', () => {
+  it('is handed on in order, whatever had come before it was decided that it is one', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.data('a');
+    sent[0]!.data('b');
+    expect(asked.events).toEqual(['start']);
+    await turn();
+    sent[0]!.data('c');
+    sent[0]!.end();
+    expect(asked.events).toEqual(['start', '200', 'a', 'b', 'c', 'end']);
+    expect(asked.controller.rawHeaders).toEqual(['raw']);
+  });
+
+  it('that was short and is over is handed on whole', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.data('a');
+    sent[0]!.end();
+    await turn();
+    expect(asked.events).toEqual(['start', '200', 'a', 'end']);
+    expect(sent[0]!.log).toEqual([]);
+  });
+
+  it('that is too long to be held is not read meanwhile', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.data('x'.repeat(65_536));
+    expect(sent[0]!.log).toEqual([]);
+    sent[0]!.data('y');
+    expect(sent[0]!.log).toEqual(['pause']);
+    await turn();
+    expect(sent[0]!.log).toEqual(['pause', 'resume']);
+    expect(asked.events.at(-1)).toBe('y');
+  });
+
+  it('that fails before it was decided upon fails for the caller', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.fail('broke off');
+    await turn();
+    expect(asked.events).toEqual(['start', '200', 'error: broke off']);
+  });
+
+  it('that nobody gets is aborted, and says nothing more to anybody', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(503);
+    sent[0]!.data('it goes on');
+    await asked.pass();
+    expect(sent[0]!.log).toEqual(['abort: Nobody reads this answer.']);
+    sent[1]!.answer(200);
+    await turn();
+    sent[0]!.data('and on');
+    sent[1]!.end();
+    expect(asked.events).toEqual(['start', '200', 'end']);
+  });
+
+  it('that nobody gets and that is over is left alone: its connection is free', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(503);
+    sent[0]!.end();
+    await asked.pass();
+    expect([sent.length, sent[0]!.log]).toEqual([2, []]);
+  });
+
+  it.each([false, true])('whose handler throws is over, as undici has it (all of it was there: %s)', async (isOver) => {
+    const { ask, sent } = begin();
+    const asked = ask(
+      {},
+      {
+        '200': () => {
+          throw new Error('a mistake');
+        },
+      },
+    );
+    await turn();
+    sent[0]!.answer(200);
+    if (isOver) sent[0]!.end();
+    await turn();
+    expect(asked.events).toEqual(['start', '200', 'error: a mistake']);
+    expect(sent[0]!.log).toEqual(isOver ? [] : ['abort: a mistake']);
+  });
+});
+
+describe('the controller of the caller', () => {
+  it('pauses and resumes whatever the attempt is', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    asked.controller.pause();
+    sent[0]!.answer(200);
+    await turn();
+    expect([asked.controller.paused, sent[0]!.log]).toEqual([true, ['pause']]);
+    asked.controller.resume();
+    expect([asked.controller.paused, sent[0]!.log]).toEqual([false, ['pause', 'resume']]);
+  });
+
+  it('aborts an attempt that is under way', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.start();
+    asked.controller.abort(new Error('enough'));
+    asked.controller.abort(new Error('again'));
+    await turn();
+    expect(asked.events).toEqual(['start', 'error: enough']);
+    expect(sent[0]!.log).toEqual(['abort: enough']);
+    expect(asked.controller).toMatchObject({ aborted: true, reason: { message: 'enough' } });
+  });
+
+  it('aborts an attempt that has no connection yet, as soon as it has one', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    asked.controller.abort(new Error('enough'));
+    await turn();
+    expect(asked.events).toEqual(['start', 'error: enough']);
+    sent[0]!.start();
+    expect(sent[0]!.log).toEqual(['abort: enough']);
+    sent[0]!.answer(200);
+    expect(asked.events).toEqual(['start', 'error: enough']);
+  });
+
+  it('aborts a request that waits for its next attempt', async () => {
+    const { ask, sent, clock } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(503, { 'retry-after': '10' });
+    sent[0]!.end();
+    await turn();
+    asked.controller.abort(new Error('enough'));
+    await turn();
+    expect(asked.events).toEqual(['start', 'error: enough']);
+    expect([sent.length, clock.sleeping]).toEqual([1, 0]);
+  });
+
+  it('aborts a request before it was sent', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    asked.controller.abort(new Error('enough'));
+    await turn();
+    expect(asked.events).toEqual(['start', 'error: enough']);
+    expect(sent).toEqual([]);
+  });
+
+  it('aborts in the very turn in which the answer came', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    asked.controller.abort(new Error('enough'));
+    await turn();
+    expect(asked.events).toEqual(['start', 'error: enough']);
+    expect(sent[0]!.controller.aborted).toBe(true);
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 8, 10, 15])('aborts an answer that is %d promises on its way', async (turns) => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    for (let i = 0; i < turns; i += 1) await Promise.resolve();
+    asked.controller.abort(new Error('enough'));
+    await turn();
+    expect(asked.events.at(-1)).toBe('error: enough');
+    expect(asked.events.filter((event) => event.startsWith('error'))).toHaveLength(1);
+    expect(sent[0]!.controller.aborted).toBe(true);
+  });
+
+  it('aborts the body', async () => {
+    const { ask, sent } = begin();
+    const asked = ask();
+    await turn();
+    sent[0]!.answer(200);
+    await turn();
+    asked.controller.abort(new Error('enough'));
+    expect(asked.events).toEqual(['start', '200', 'error: enough']);
+  });
+});
+
+describe('an attempt that is late', () => {
+  it('is aborted, and its answer goes to nobody', async () => {
+    const { ask, sent, clock } = begin({ timeout: '2s', retry: false });
+    const asked = ask();
+    await turn();
+    await clock.pass(2000);
+    expect(asked.events).toEqual(['start', 'error: The call did not end within 2000 ms.']);
+    sent[0]!.answer(200);
+    sent[0]!.data('too late');
+    await turn();
+    expect(asked.events).toHaveLength(2);
+    expect(sent[0]!.controller.aborted).toBe(true);
+  });
+});
