@@ -4,6 +4,15 @@ export { type Generator, type GeneratorState, generator, splitMix64, stateOf } f
 export { Heap } from './heap.ts';
 export { byKey, type Counts, countsOf, dropRatio, grantsOf, untilFirstRefusal, worstWindow } from './measure.ts';
 export type { Grant, Outcome } from './outcome.ts';
+export { type Backend, type BackendCounts, type BackendOptions, backend } from './overload/backend.ts';
+export {
+  type ClientHistory,
+  type ClientOptions,
+  type OverloadOptions,
+  type OverloadResult,
+  overload,
+} from './overload/overload.ts';
+export { goodputOf, largestK, returnMs } from './overload/theory.ts';
 export { type Random, random, type ZipfOptions } from './random.ts';
 export { type Replay, type ReplayOptions, replay } from './replay.ts';
 export {

@@ -10,17 +10,28 @@ test('a value may follow its name or an equals sign', () => {
   expect(parseArguments(['--seed', '7', '--seconds=60', '--json'])).toEqual({ kind: 'run', options });
 });
 
-test.each([['--help'], ['-h'], ['--json', '--help']])('%s asks for help', (...args) => {
+test('the overload is asked for by its name', () => {
+  expect(parseArguments(['overload'])).toEqual({ kind: 'overload', options: { seed: 1, format: 'text' } });
+  const options = { seed: 7, format: 'json' };
+  expect(parseArguments(['overload', '--seed=7', '--json'])).toEqual({ kind: 'overload', options });
+});
+
+test.each([['--help'], ['-h'], ['--json', '--help'], ['overload', '--help']])('%s asks for help', (...args) => {
   expect(parseArguments(args)).toEqual({ kind: 'help' });
 });
 
 test('the help names every argument', () => {
-  for (const name of ['--seed', '--seconds', '--json', '--help', 'NO_COLOR']) expect(helpText).toContain(name);
+  for (const name of ['overload', '--seed', '--seconds', '--json', '--help', 'NO_COLOR'])
+    expect(helpText).toContain(name);
 });
 
 test.each([
   { args: ['--fast'], message: 'There is no argument "--fast". See --help.' },
   { args: ['--json=yes'], message: 'There is no argument "yes". See --help.' },
+  { args: ['overload', '--seconds', '20'], message: '--seconds is not for the overload. See --help.' },
+  { args: ['overload', '--seconds=20'], message: '--seconds is not for the overload. See --help.' },
+  { args: ['overload', 'overload'], message: 'There is no argument "overload". See --help.' },
+  { args: ['--json', 'overload'], message: 'There is no argument "overload". See --help.' },
   { args: ['extra'], message: 'There is no argument "extra". See --help.' },
   { args: ['--seconds', '9'], message: '--seconds must be a whole number from 10 to 120, got "9". See --help.' },
   { args: ['--seconds', '121'], message: '--seconds must be a whole number from 10 to 120, got "121". See --help.' },

@@ -7,6 +7,7 @@ export interface Options {
 
 export type Request =
   | { readonly kind: 'run'; readonly options: Options }
+  | { readonly kind: 'overload'; readonly options: Omit<Options, 'seconds'> }
   | { readonly kind: 'help' }
   | { readonly kind: 'error'; readonly message: string };
 
@@ -17,17 +18,28 @@ const defaults: Options = { seed: 1, seconds: 40, format: 'text' };
 export const helpText = `Traffic of three clients through each of Sluice's algorithms, in simulated time.
 
 usage: npm run demo -- [options]
+       npm run demo -- overload [options]    instead: a service at three times what it can do, with and without
+                                             retry budgets and adaptive throttles; takes half a minute
 
   --seed n       what all randomness comes from, a whole number (default ${defaults.seed})
-  --seconds n    how long the traffic lasts, ${shortestSeconds} to ${longestSeconds} (default ${defaults.seconds})
+  --seconds n    how long the traffic lasts, ${shortestSeconds} to ${longestSeconds} (default ${defaults.seconds}); not of the overload
   --json         print the numbers as JSON instead of drawing them
   --help         print this
 
 Colours are used on a terminal, unless NO_COLOR is set.
 `;
 
-/** Reads `--name value` and `--name=value`. */
 export function parseArguments(args: readonly string[]): Request {
+  if (args[0] !== 'overload') return parseOptions(args);
+  if (args.some((arg) => /^--seconds(=|$)/.test(arg))) return error('--seconds is not for the overload.');
+  const request = parseOptions(args.slice(1));
+  if (request.kind !== 'run') return request;
+  const { seed, format } = request.options;
+  return { kind: 'overload', options: { seed, format } };
+}
+
+/** Reads `--name value` and `--name=value`. */
+function parseOptions(args: readonly string[]): Request {
   let options = defaults;
   const rest = args.flatMap((arg) => (/^--\w+=/.test(arg) ? splitOnce(arg) : [arg]));
   while (rest.length > 0) {

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { degrade } from '../../layers/degrade/degrade.ts';
+import { layered } from '../../layers/layered.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { sharedMemoryStore } from '../../stores/shared-memory/shared-memory-store.ts';
 import type { Store } from '../../stores/store.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import { circuitBreaker } from '../circuit-breaker/circuit-breaker.ts';
+import { type CircuitBreaker, circuitBreaker } from '../circuit-breaker/circuit-breaker.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker/settings.ts';
 import type { SharedCircuitOptions } from './settings.ts';
 import { type SharedCircuit, sharedCircuit } from './shared-circuit.ts';
@@ -35,7 +37,7 @@ function rest(): Promise<void> {
   });
 }
 
-function call(circuit: SharedCircuit, outcome: 'ok' | 'failed'): void {
+function call(circuit: CircuitBreaker, outcome: 'ok' | 'failed'): void {
   circuit.tryPass()?.[outcome]();
 }
 
@@ -236,7 +238,7 @@ describe('sharedCircuit', () => {
 
   it('is a circuit breaker: what it says and does is what the one it was given says and does', async () => {
     const { clock, all } = instances(1);
-    const circuit = all[0]!;
+    const circuit: CircuitBreaker = all[0]!;
     const told: unknown[] = [];
     for (const name of ['change', 'refused', 'ended'] as const) circuit.on(name, (event) => told.push([name, event]));
     expect(await circuit.run(() => 7)).toBe(7);
@@ -865,6 +867,31 @@ describe('stores', () => {
     expect(all[2]!.view()).toMatchObject({ members: 3, reports: 2, isReporting: false });
   });
 
+  it('one behind degrade() is not believed while it degrades, however it was told to fail', async () => {
+    for (const to of ['closed', 'open', 'local'] as const) {
+      const clock = new TestClock();
+      const safety = degrade({ to });
+      const store = layered(memoryStore({ clock }), safety);
+      const { all } = instances(3, { store, clock, breaker: { clock } });
+      const errors: unknown[] = [];
+      all[2]!.on('sync-failed', ({ error }) => errors.push(error));
+      safety.breaker.open();
+      await allCall(all);
+      await fail(all[0]!);
+      await fail(all[1]!);
+      clock.advance(1000);
+      await allCall(all);
+      expect(states(all)).toBe('open open closed');
+      expect(errors).toMatchObject([{ code: 'store-unavailable' }, { code: 'store-unavailable' }]);
+      safety.breaker.close();
+      clock.advance(5000);
+      await allCall(all);
+      clock.advance(1000);
+      await allCall(all);
+      expect(states(all)).toBe('open open open');
+    }
+  });
+
   it('one that cannot say how many there are is not believed', async () => {
     const clock = new TestClock();
     const memory = memoryStore({ clock });
@@ -920,6 +947,7 @@ describe('options', () => {
     const breaker = circuitBreaker();
     const first = sharedCircuit(breaker, { store, name: 'billing' });
     expect(() => sharedCircuit(breaker, { store, name: 'billing' })).toThrow('one that is not shared already');
+    expect(() => sharedCircuit(first, { store, name: 'all' })).toThrow('one that is not shared already');
     await first.leave();
     expect(() => sharedCircuit(breaker, { store, name: 'billing' })).not.toThrow();
   });

@@ -67,7 +67,7 @@ export interface SharedCircuit extends CircuitBreaker {
 /** What an instance has seen itself. By hand, it has seen nothing. */
 const ownFailures: readonly CircuitChangeReason[] = ['consecutive-failures', 'failure-ratio', 'probes-failed'];
 
-// A breaker that is shared twice would be two witnesses.
+// A breaker that is shared twice would be two witnesses; a shared circuit in another would report what it was only told.
 const shared = new WeakSet<CircuitBreaker>();
 
 export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOptions): SharedCircuit {
@@ -195,7 +195,7 @@ export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOpt
     stop.abort();
   }
 
-  return {
+  const circuit: SharedCircuit = {
     get state() {
       return breaker.state;
     },
@@ -226,6 +226,8 @@ export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOpt
       return leaving;
     },
   };
+  shared.add(circuit);
+  return circuit;
 }
 
 function mustBeOwn(breaker: CircuitBreaker): void {
