@@ -691,6 +691,20 @@ describe('run', () => {
     expect(breaker.state).toBe('closed');
   });
 
+  it('is not kept open by a clock that once did not know the time', () => {
+    let nowMs = 0;
+    const clock = { now: () => nowMs, sleep: async () => {} };
+    const breaker = circuitBreaker({ consecutiveFailures: 1, openFor: '1s', clock });
+    const pass = breaker.tryPass();
+    nowMs = Number.NaN;
+    expect(() => pass?.failed()).toThrow('the time of the clock must be milliseconds since the epoch');
+    nowMs = 10;
+    breaker.tryPass()?.failed();
+    expect(breaker.retryAfterMs()).toBe(1000);
+    nowMs = 1010;
+    expect(breaker.state).toBe('half-open');
+  });
+
   it('learns nothing from a call that a protection further in did not make', async () => {
     const breaker = circuitBreaker({ consecutiveFailures: 1, isIgnored: () => false });
     for (const code of ['circuit-open', 'throttled', 'bulkhead-full'] as const) {

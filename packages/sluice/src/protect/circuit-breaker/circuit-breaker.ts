@@ -13,6 +13,7 @@
  *
  * There is no timer. That the time open is over, or that a probe hangs, is noticed (and told) by whoever looks next.
  */
+import { checkTime } from '../../vocabulary/clock.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
 import { runWithPass } from '../passes.ts';
@@ -118,6 +119,8 @@ const never = Number.POSITIVE_INFINITY;
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
   const settings = readSettings(options);
   const { clock, failureRatio, probes } = settings;
+  // Checked, because a NaN would keep it open for ever.
+  const now = () => checkTime(clock.now(), 'the time of the clock');
   const { on, tell } = listenersOf<CircuitBreakerEvents>(['change', 'refused', 'ended']);
   let state: CircuitState = 'closed';
   let generation = 0;
@@ -193,7 +196,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   }
 
   function tryPass(): Pass | undefined {
-    const nowMs = clock.now();
+    const nowMs = now();
     catchUp(nowMs);
     if (state === 'open' || (state === 'half-open' && !hasPlace())) {
       refused += 1;
@@ -208,7 +211,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   function end(call: Call, said: Outcome): void {
     if (call.isEnded) return;
     call.isEnded = true;
-    const nowMs = clock.now();
+    const nowMs = now();
     const durationMs = Math.max(0, nowMs - call.startedMs);
     const isSlow = durationMs > settings.slowAfterMs;
     const outcome = said === 'ok' && isSlow ? 'failed' : said;
@@ -249,7 +252,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
 
   function refusal(): SluiceError {
     const name = settings.name && ` "${settings.name}"`;
-    const left = waitMs(clock.now());
+    const left = waitMs(now());
     const until =
       left === never
         ? 'until close() is called'
@@ -266,39 +269,39 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
 
   return {
     get state() {
-      catchUp(clock.now());
+      catchUp(now());
       return state;
     },
     tryPass,
     run,
     retryAfterMs() {
-      const nowMs = clock.now();
+      const nowMs = now();
       catchUp(nowMs);
       return waitMs(nowMs);
     },
     open() {
       isForced = true;
-      become('open', 'by-hand', clock.now());
+      become('open', 'by-hand', now());
     },
     close() {
       isForced = false;
-      become('closed', 'by-hand', clock.now());
+      become('closed', 'by-hand', now());
     },
     trip() {
-      const nowMs = clock.now();
+      const nowMs = now();
       catchUp(nowMs);
       if (!isForced) openUp('by-hand', nowMs);
     },
     on,
     stats() {
-      const nowMs = clock.now();
+      const nowMs = now();
       catchUp(nowMs);
       votes?.expire(nowMs);
       const { calls = 0, failures = 0 } = votes ?? {};
       return { state, isForced, calls, failures, consecutiveFailures: consecutive, refused };
     },
     snapshot() {
-      const nowMs = clock.now();
+      const nowMs = now();
       catchUp(nowMs);
       votes?.expire(nowMs);
       return {
@@ -314,7 +317,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
     },
     restore(snapshot) {
       const read = readSnapshot(snapshot);
-      const nowMs = clock.now();
+      const nowMs = now();
       isForced = read.isForced;
       // By another clock the time may be far off; nothing is open for longer than it may be.
       untilMs = Math.min(read.untilMs, nowMs + settings.openForMsMax);
