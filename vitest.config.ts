@@ -5,6 +5,8 @@ import { defineConfig } from 'vitest/config';
 const conditions = ['@sluice/source', 'node', 'development|production'];
 
 export default defineConfig({
+  // Nest's decorators are those of TypeScript before the standard had any.
+  oxc: { decorator: { legacy: true } },
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {

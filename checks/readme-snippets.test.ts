@@ -40,6 +40,8 @@ beforeAll(async () => {
     module: 'NodeNext',
     types: ['node'],
     skipLibCheck: true,
+    // Nest's.
+    experimentalDecorators: true,
     moduleDetection: 'force',
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.mts'] }));

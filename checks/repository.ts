@@ -38,8 +38,11 @@ export interface CommandResult {
   output: string;
 }
 
+// However slow the machine, a command that has not ended by then never will.
+const longestMs = 300_000;
+
 export function runCommand(command: string, args: string[], cwd: string = root): CommandResult {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', timeout: longestMs });
   return { status, stdout, output: `${stdout}${stderr}${error?.message ?? ''}` };
 }
 

@@ -14,6 +14,8 @@ const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.js
 const slow = [
   'checks/packed-{tarball,server}.test.ts',
   'checks/examples.test.ts',
+  'checks/runtimes.test.ts',
+  'packages/simulator/src/overload/overload.test.ts',
   'checks/readme-snippets.test.ts',
   'packages/test-servers/**',
   '**/stores/redis/**',

@@ -1,6 +1,7 @@
 export type { ClusterNode, ClusterOptions } from './cluster-formation.ts';
 export { ensureCompiler, ensureDebianPackage, ensureRedis } from './debian-package.ts';
 export { type FaultProxy, type FaultProxyOptions, startFaultProxy } from './fault-proxy.ts';
+export { type Runtime, type RuntimeName, type RuntimeOptions, startRuntime } from './javascript-runtime.ts';
 export { type RedisCluster, startRedisCluster } from './redis-cluster.ts';
 export { type RedisSentinel, type SentinelOptions, startSentinel } from './redis-sentinel.ts';
 export { type Address, type RedisConfig, type RedisOptions, type RedisServer, startRedis } from './redis-server.ts';

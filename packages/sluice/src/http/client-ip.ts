@@ -85,9 +85,14 @@ function nearestKnown(seen: readonly string[], peerAddress: string, from: number
 const portOfIpv4 = /^([\d.]+):\d+$/;
 const bracketed = /^\[([^\]]+)\](:\d+)?$/;
 
-/** An address without the port and brackets that some proxies write; undefined for what is no address. */
+/** Without the port and brackets that some proxies write. A port changes with every connection, and would be a caller of its own. */
+export function withoutPort(entry: string): string {
+  return (bracketed.exec(entry) ?? portOfIpv4.exec(entry))?.[1] ?? entry;
+}
+
+/** An address without its port; undefined for what is no address. */
 function addressOf(entry: string): string | undefined {
-  const address = (bracketed.exec(entry) ?? portOfIpv4.exec(entry))?.[1] ?? entry;
+  const address = withoutPort(entry);
   return addressGroups(address) === undefined ? undefined : address;
 }
 

@@ -22,7 +22,8 @@ export interface Clock {
 }
 
 // Anchored once: an NTP step or a hand-set wall clock afterwards moves nothing, because only the monotonic part advances.
-const originMs = Date.now() - performance.now();
+// Cloudflare Workers count from the epoch itself, and have no time yet when modules load.
+const originMs = performance.timeOrigin === 0 ? 0 : Date.now() - performance.now();
 
 // Timers hold the delay in 32 signed bits; a longer one would fire at once.
 const longestTimerMs = 2 ** 31 - 1;

@@ -31,24 +31,27 @@ export type KoaMiddleware = (context: Context, next: Next) => Promise<unknown>;
 export function rateLimit(options: KoaRateLimitOptions): KoaMiddleware {
   const entrance = gate(options, koaReader);
   const { handler = answerRefusal } = options;
-  return (context, next) =>
-    new Promise((resolve, reject) => {
-      let shown: RateLimitHeaders | undefined;
-      admit(entrance, context, context.res, context, {
-        limited({ result, headers }) {
-          context.state.rateLimit = together(earlierResult(context.state.rateLimit), result);
-          shown = headers;
-        },
-        proceed() {
-          resolve(shown === undefined ? next() : keepingHeaders(next(), context.res, shown));
-        },
-        refuse(refused) {
-          answerBy(() => handler(context, refused)).then(resolve, reject);
-        },
-        fail: reject,
-        gone: () => resolve(undefined),
-      });
+  return (context, next) => {
+    let shown: RateLimitHeaders | undefined;
+    let answer: Promise<unknown> | undefined;
+    let later: ((answer: Promise<unknown>) => void) | undefined;
+    const answerWith = (known: Promise<unknown>) => {
+      answer = known;
+      later?.(known);
+    };
+    admit(entrance, context, context.res, context, {
+      limited({ result, headers }) {
+        context.state.rateLimit = together(earlierResult(context.state.rateLimit), result);
+        shown = headers;
+      },
+      proceed: () => answerWith(shown === undefined ? next() : keepingHeaders(next(), context.res, shown)),
+      refuse: (refused) => answerWith(answerBy(() => handler(context, refused))),
+      fail: (error) => answerWith(Promise.reject(error)),
+      gone: () => answerWith(Promise.resolve()),
     });
+    // Over a memory store it is there already.
+    return answer ?? new Promise((resolve) => (later = resolve));
+  };
 }
 
 function answerRefusal(context: Context, refused: Refused): void {
@@ -70,10 +73,8 @@ async function answerBy(handle: () => unknown): Promise<unknown> {
  * When a handler throws, Koa answers without any of the headers that were set before, and a client that paces itself by them would not know
  * where it stands. They are put back as the head is written.
  */
-async function keepingHeaders(downstream: Promise<unknown>, response: ServerResponse, headers: RateLimitHeaders) {
-  try {
-    return await downstream;
-  } catch (error) {
+function keepingHeaders(downstream: Promise<unknown>, response: ServerResponse, headers: RateLimitHeaders) {
+  return downstream.catch((error) => {
     // As they are now: a limiter further in may have written others.
     const kept = Object.keys(headers).map((name) => [name, response.getHeader(name)] as const);
     const { writeHead } = response;
@@ -84,5 +85,5 @@ async function keepingHeaders(downstream: Promise<unknown>, response: ServerResp
       return writeHead.apply(response, head);
     }) as typeof writeHead;
     throw error;
-  }
+  });
 }

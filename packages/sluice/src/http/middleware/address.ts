@@ -1,5 +1,5 @@
 /** The address a request is limited by: what the trusted proxies say, or the framework where it was told of them. */
-import { clientIpReader } from '../client-ip.ts';
+import { clientIpReader, withoutPort } from '../client-ip.ts';
 import type { CommonOptions } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
 import type { Mistake } from './warnings.ts';
@@ -25,11 +25,28 @@ export function addressReader<Request>(
   if (trustProxy !== undefined) {
     return (request) => known(clientIp(reader.peerAddress(request) ?? '', reader.header(request, forwardingHeader)));
   }
+  const isLookedAt = atFirstAndThenSome();
   return (request) => {
-    const trust = reader.ownTrust?.(request) ?? 'none';
-    if (trust === 'everyone') warn('everyone-trusted');
-    if (trust === 'none' && isForwarded(request, reader)) warn('proxy-not-trusted');
-    return known(reader.ownAddress?.(request) ?? reader.peerAddress(request));
+    if (isLookedAt()) {
+      const trust = reader.ownTrust?.(request) ?? 'none';
+      if (trust === 'everyone') warn('everyone-trusted');
+      if (trust === 'none' && isForwarded(request, reader)) warn('proxy-not-trusted');
+    }
+    const own = reader.ownAddress?.(request);
+    return known(own === undefined ? reader.peerAddress(request) : withoutPort(own));
+  };
+}
+
+// A mistake about proxies is to be seen in everything that comes through one. To look for it takes some frameworks as long as the limit itself.
+const lookedAtFirst = 1000;
+const thenOneIn = 100;
+
+/** Whether the next request is one of those that are looked at for mistakes. */
+function atFirstAndThenSome(): () => boolean {
+  let seen = 0;
+  return () => {
+    seen = seen === lookedAtFirst + thenOneIn ? lookedAtFirst : seen + 1;
+    return seen <= lookedAtFirst;
   };
 }
 

@@ -114,6 +114,16 @@ describe('a gate', () => {
     expect(ends).toEqual(['undefined', 'function']);
   });
 
+  it('gives a place back that a listener has thrown away', () => {
+    const onResult = vi.fn().mockImplementationOnce(() => {
+      throw new Error('in the listener');
+    });
+    const entrance = gate<Asked, string>({ policy: concurrency({ limit: 1 }), onResult, warn: false }, reader);
+    expect(() => entrance.enter({ peer: 'a' })).toThrow('in the listener');
+    const again = entrance.enter({ peer: 'a' });
+    expect(again instanceof Promise ? undefined : again?.result.allowed).toBe(true);
+  });
+
   it('takes no options beside shared rules that those have already', () => {
     const shared = { check: () => {}, reserve: () => {}, release: () => {} };
     expect(() => gate({ rules: shared as never, shadow: true }, reader)).toThrow(

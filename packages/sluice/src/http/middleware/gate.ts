@@ -15,11 +15,11 @@ import { checkCost, knownFields, oneOf } from '../../vocabulary/policy.ts';
 import { type ProblemBody, problemBody, problemTitles, problemTypes, statusOf } from '../problem-body.ts';
 import { checkHeaderOptions, type RateLimitHeaders, rateLimitHeaders } from '../rate-limit-headers.ts';
 import { addressReader } from './address.ts';
-import { type Asked, isShared, limitsOf } from './limits.ts';
+import { type Asked, defaultName, isShared, limitsOf } from './limits.ts';
 import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
-import { speaker } from './several.ts';
-import { countsAlone, warnings, warnProcess } from './warnings.ts';
+import { isNameTaken, speaker } from './several.ts';
+import { countsAlone, type Mistake, warnings, warnProcess } from './warnings.ts';
 
 /** The answer to one request. */
 export interface Passage<Response> {
@@ -42,25 +42,39 @@ export interface Gate<Request, Response> {
   report(error: unknown): void;
 }
 
+/**
+ * @param ownFunctions options that only this framework has; they are functions, or left out
+ * @param warnTogether of mistakes, where several gates are one middleware and tell of each once
+ */
 export function gate<Request, Response>(
   options: RateLimitOptions<Request, Response, unknown>,
   reader: RequestReader<Request>,
+  ownFunctions: readonly string[] = [],
+  warnTogether?: (mistake: Mistake) => void,
 ): Gate<Request, Response> {
-  mustBeOptions(options);
+  mustBeOptions(options, ownFunctions);
   const { skip, cost = 1, costAfter, onResult, store, clock = store?.clock ?? monotonicClock } = options;
   const { headers: dialect, onError = warnOfError } = options;
   checkClock(clock);
   const headerOptions = dialect === undefined ? {} : { dialect: dialect === false ? [] : dialect };
   checkHeaderOptions(headerOptions);
   const speak = headerOptions.dialect?.length === 0 ? undefined : speaker();
-  const warn = warnings(options.warn);
+  const warn = warnTogether ?? warnings(options.warn);
   const addressOf = addressReader(options, reader, warn);
   const ask = limitsOf(options, reader, addressOf);
   if (!isShared(options.rules) && countsAlone(store)) warn('memory-in-cluster');
+  const { policy, name = defaultName } = options;
+  if (store && typeof policy === 'object' && isNameTaken(store, name, policy)) warn('name-taken');
   const watch = watchForTwice(reader, () => warn('mounted-twice'));
 
   function passage(request: Request, { result, settle }: Asked): Passage<Response> {
-    onResult?.(request, result);
+    try {
+      onResult?.(request, result);
+    } catch (error) {
+      // The request ends here, and nobody else could give back the place that it has.
+      if (result.allowed) Promise.resolve(settle?.(undefined)).catch(onError);
+      throw error;
+    }
     if (result === unanswered) return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
     const said = speak === undefined ? result : speak(identityOf(request, reader), result);
     const headers = rateLimitHeaders(said, headerOptions);
@@ -88,7 +102,7 @@ export function gate<Request, Response>(
   function admit(request: Request): Answer<Passage<Response>> {
     watch(request);
     const amount = typeof cost === 'function' ? cost(request) : cost;
-    const asked = andThen(amount, (known) => ask(request, known));
+    const asked = typeof amount === 'number' ? ask(request, amount) : andThen(amount, (known) => ask(request, known));
     if (!(asked instanceof Promise)) return passage(request, asked);
     return asked.then(
       (known) => passage(request, known),
@@ -177,10 +191,10 @@ function warnOfError(error: unknown): void {
   warnProcess(`rateLimit: ${error}`, 'rate-limit-error');
 }
 
-const functions = ['key', 'subject', 'skip', 'costAfter', 'handler', 'onResult', 'onError'] as const;
+const functions = ['key', 'subject', 'skip', 'costAfter', 'handler', 'onResult', 'onError'];
 
-function mustBeOptions(options: RateLimitOptions<never, never, unknown>): void {
-  knownFields('rateLimit options', options, optionFields);
+function mustBeOptions(options: RateLimitOptions<never, never, unknown>, ownFunctions: readonly string[]): void {
+  knownFields('rateLimit options', options, [optionFields, ...ownFunctions].join(' '));
   const { policy, rules, cost = 1 } = options;
   if ((policy === undefined) === (rules === undefined)) {
     throw new SluiceError(
@@ -193,9 +207,9 @@ function mustBeOptions(options: RateLimitOptions<never, never, unknown>): void {
   }
   if (policy !== undefined && 'subject' in options)
     throw invalid('subject', 'left out beside a policy', options.subject, 'A policy has a key.');
-  for (const field of functions) {
-    if (options[field] !== undefined && typeof options[field] !== 'function')
-      throw invalid(field, 'a function', options[field]);
+  for (const field of [...functions, ...ownFunctions]) {
+    const given = (options as unknown as Record<string, unknown>)[field];
+    if (given !== undefined && typeof given !== 'function') throw invalid(field, 'a function', given);
   }
   if (typeof cost !== 'function') checkCost(cost);
   oneOf('shadow', options.shadow, [true, false]);

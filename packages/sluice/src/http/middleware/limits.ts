@@ -7,6 +7,7 @@ import { type Rule, type Rules, type RulesResult, rules } from '../../limit/rule
 import type { Subject } from '../../limit/subject.ts';
 import type { Store } from '../../stores/store.ts';
 import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
+import type { Decision } from '../../vocabulary/decision.ts';
 import { parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
@@ -25,7 +26,7 @@ export type Ask<Request> = (request: Request, cost: number) => Answer<Asked>;
 type AnyOptions = RateLimitOptions<never, never, unknown>;
 type AnyRules = Pick<Rules<Mode>, 'check' | 'reserve' | 'release'>;
 
-const defaultName = 'default';
+export const defaultName = 'default';
 const defaultAfter = '1s';
 
 export function limitsOf<Request, Response>(
@@ -42,13 +43,12 @@ export function limitsOf<Request, Response>(
   if (typeof policy === 'object' && isPlain(policy, options)) {
     const { name = defaultName, clock, maxKeys } = options;
     const one = limiter<Policy, Mode>(policy, { name, ...definedOnly({ store, clock, maxKeys }) });
-    return (request, cost) =>
-      andThen(
-        andThen(keyOf(request), (key) => one.check(key, cost)),
-        (decision) => ({
-          result: { allowed: decision.allowed, tightest: decision, decisions: [decision] },
-        }),
-      );
+    return (request, cost) => {
+      const key = keyOf(request);
+      // The way of most requests: nothing is made on it that does not go into the answer.
+      const decision = typeof key === 'string' ? one.check(key, cost) : key.then((known) => one.check(known, cost));
+      return andThen(decision, asAsked);
+    };
   }
 
   const all = rulesOf(options, store);
@@ -73,10 +73,15 @@ export function limitsOf<Request, Response>(
     });
 }
 
+function asAsked(decision: Decision): Asked {
+  return { result: { allowed: decision.allowed, tightest: decision, decisions: [decision] } };
+}
+
 /** Nothing but a check of one policy that never delays, is never given back and always refuses: the limiter's short way. */
 function isPlain(policy: Policy, { costAfter, shadow }: AnyOptions): boolean {
-  const { release, delay } = algorithmOf(policy);
-  return costAfter === undefined && shadow !== true && release === undefined && delay === undefined;
+  const { release, delay, delays } = algorithmOf(policy);
+  const canDelay = delay !== undefined && (delays?.(policy) ?? true);
+  return costAfter === undefined && shadow !== true && release === undefined && !canDelay;
 }
 
 function hasLease({ allowed, decisions }: RulesResult): boolean {
@@ -153,12 +158,18 @@ function subjectReader<Request>(
   addressOf: (request: Request) => string,
 ): (request: Request) => Answer<Subject> {
   const usual = (request: Request) => ({
-    ip: addressOf(request),
+    // Looked for when a rule goes by it: only then is it a mistake that there is none.
+    get ip() {
+      return addressOf(request);
+    },
+    set ip(own) {
+      Object.defineProperty(this, 'ip', { value: own, enumerable: true });
+    },
     method: reader.method(request),
     path: reader.path(request),
   });
   if (subject === undefined) return usual;
-  return (request) => andThen(subject(request), (own) => ({ ...usual(request), ...own }));
+  return (request) => andThen(subject(request), (own) => Object.assign(usual(request), own));
 }
 
 /** Without the fields that were not given. */

@@ -3,7 +3,7 @@ import type { DegradeOptions } from '../../layers/degrade/degrade.ts';
 import type { Rule, Rules, RulesResult } from '../../limit/rules.ts';
 import type { Subject } from '../../limit/subject.ts';
 import type { Store } from '../../stores/store.ts';
-import type { Answer } from '../../vocabulary/answer.ts';
+import type { Answer, Mode } from '../../vocabulary/answer.ts';
 import type { Clock } from '../../vocabulary/clock.ts';
 import type { StoreFailureMode } from '../../vocabulary/decision.ts';
 import type { Duration } from '../../vocabulary/duration.ts';
@@ -32,9 +32,7 @@ export interface Outcome<Response> {
 }
 
 /** What `rules()` makes, over any store. */
-export type SharedRules =
-  | Pick<Rules<'sync'>, 'check' | 'reserve' | 'release'>
-  | Pick<Rules<'async'>, 'check' | 'reserve' | 'release'>;
+export type SharedRules = Pick<Rules<Mode>, 'check' | 'reserve' | 'release'>;
 
 /** What is limited: one policy, or rules. */
 export type RateLimitOptions<Request, Response, Handler> = CommonOptions<Request, Response, Handler> &

@@ -11,7 +11,10 @@ import { isShared } from './limits.ts';
 import type { CommonOptions, PolicyOptions, RateLimitOptions, RulesOptions } from './options.ts';
 
 /** What a part may say for itself: all that the whole may, but where the time comes from and how much is remembered. */
-export type OwnOptions<Request, Response, Handler> = Omit<CommonOptions<Request, Response, Handler>, 'clock' | 'maxKeys'> &
+export type OwnOptions<Request, Response, Handler> = Omit<
+  CommonOptions<Request, Response, Handler>,
+  'clock' | 'maxKeys'
+> &
   (Partial<PolicyOptions<Request>> | RulesOptions<Request>);
 
 /** What the whole says; without a policy and without rules only its parts are limited. */
@@ -44,7 +47,18 @@ export function ownOptions<Request, Response, Handler>(
 const replaced = {
   policy: ['policy', 'name', 'rules', 'subject'],
   rules: ['policy', 'name', 'rules', 'key'],
-  sharedRules: ['policy', 'name', 'rules', 'key', 'store', 'clock', 'maxKeys', 'onStoreFailure', 'ipv6Subnet', 'shadow'],
+  sharedRules: [
+    'policy',
+    'name',
+    'rules',
+    'key',
+    'store',
+    'clock',
+    'maxKeys',
+    'onStoreFailure',
+    'ipv6Subnet',
+    'shadow',
+  ],
 };
 
 function inherited(whole: object, { policy, rules }: { policy?: unknown; rules?: unknown }): object {

@@ -5,7 +5,9 @@
  *      app.post('/log-in', rateLimit({ name: 'log-in' }))  RateLimit: "log-in";r=1;t=30             the tightest, whoever came last
  */
 import { type RulesResult, tightestOf } from '../../limit/rules.ts';
+import type { Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
 
 /** What was said before and what is said now, as one result. A refusal is always the tightest. */
 export function together(before: RulesResult | undefined, now: RulesResult): RulesResult {
@@ -18,6 +20,23 @@ export function together(before: RulesResult | undefined, now: RulesResult): Rul
     else decisions[at] = tightestOf([decision, decisions[at] as Decision]) ?? decision;
   }
   return { ...now, allowed: before.allowed && now.allowed, tightest: tightestOf(decisions), decisions };
+}
+
+/** What a framework's request has under a name that limiters of other kinds use too, if it is ours. */
+export function earlierResult(found: unknown): RulesResult | undefined {
+  return Array.isArray((found as Partial<RulesResult> | undefined)?.decisions) ? (found as RulesResult) : undefined;
+}
+
+const policies = new WeakMap<Store, Map<string, string>>();
+
+/** Whether another policy goes by the same name in the same store. The two would be one limit that changes with every request. */
+export function isNameTaken(store: Store, name: string, policy: Policy): boolean {
+  const named = policies.get(store) ?? new Map<string, string>();
+  policies.set(store, named);
+  const text = JSON.stringify(policy);
+  const before = named.get(name) ?? text;
+  named.set(name, before);
+  return before !== text;
 }
 
 let middlewares = 0;

@@ -7,9 +7,11 @@ const help = 'sluice/src/http/README.md';
 const messages = {
   'proxy-not-trusted': `There is an X-Forwarded-For or Forwarded header, but no proxy is trusted: behind a proxy all callers are limited as one. Say how many proxies you run with trustProxy. See ${help}#behind-a-proxy`,
   'everyone-trusted': `The framework trusts every proxy, so any caller can choose the address he is limited by. Trust a number of proxies, or their addresses. See ${help}#behind-a-proxy`,
-  'no-address': `A request has no address, and is limited together with all others that have none. Give a key, or trustProxy for a proxy on a Unix socket. See ${help}#behind-a-proxy`,
+  'no-address': `A request has no address, and is limited together with all others that have none. Give a key; or trustProxy, where a proxy says it; or address, where the middleware takes one. See ${help}#behind-a-proxy`,
   'memory-in-cluster': `This process is one of a cluster, and the limits are counted in its own memory: together they allow as many times more. Use a shared store such as redisStore. See ${help}#many-processes`,
   'mounted-twice': `One rateLimit() saw the same request twice and counted it twice. Mount it once, or make two with names of their own. See ${help}#mounted-twice`,
+  'name-taken': `Two policies go by one name in one store: they share their keys, and each counts what the other let in. Give each rateLimit() a name of its own. See ${help}#options`,
+  'no-guard': `RateLimitModule is imported, but no RateLimitGuard stands before anything, so nothing is limited. Add { provide: APP_GUARD, useClass: RateLimitGuard } to the providers of a module. See sluice/src/http/nest/README.md#mistakes`,
 } as const;
 
 export type Mistake = keyof typeof messages;

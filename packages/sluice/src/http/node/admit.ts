@@ -6,6 +6,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Gate, Passage } from '../middleware/gate.ts';
 import type { Refused } from '../middleware/options.ts';
+import { refusalText } from '../problem-text.ts';
+import { hasLeft, whenEnded } from './ended.ts';
 
 /** What the framework does next. */
 export interface Continuation {
@@ -35,21 +37,26 @@ export function admit<Request, Response>(
     next.fail(asError(error));
     return;
   }
-  const act = (passage: Passage<Response> | undefined) => {
-    if (passage === undefined) next.proceed();
-    else goThrough(gate, passage, response, owner, next);
-  };
-  if (entered instanceof Promise) entered.then(act, (error) => next.fail(asError(error)));
-  else act(entered);
+  if (!(entered instanceof Promise)) goThrough(gate, entered, response, owner, next);
+  else {
+    entered.then(
+      (passage) => goThrough(gate, passage, response, owner, next),
+      (error) => next.fail(asError(error)),
+    );
+  }
 }
 
 function goThrough<Request, Response>(
   gate: Gate<Request, Response>,
-  passage: Passage<Response>,
+  passage: Passage<Response> | undefined,
   response: ServerResponse,
   owner: Response,
   next: Continuation,
 ): void {
+  if (passage === undefined) {
+    next.proceed();
+    return;
+  }
   const { headers, refused, delayMs, end } = passage;
   if (!response.headersSent) for (const name in headers) response.setHeader(name, headers[name] as string);
   next.limited?.(passage as Passage<never>);
@@ -58,10 +65,7 @@ function goThrough<Request, Response>(
     return;
   }
   if (end !== undefined) {
-    const ended = () => end({ status: response.statusCode, isComplete: response.writableFinished, response: owner });
-    // The client may have left while the store was asked; nobody would say so again.
-    if (response.closed) ended();
-    else response.once('close', ended);
+    whenEnded(response, (isComplete) => end({ status: response.statusCode, isComplete, response: owner }));
   }
   if (delayMs === 0) next.proceed();
   else holdBack(gate, delayMs, response, next);
@@ -70,7 +74,7 @@ function goThrough<Request, Response>(
 function holdBack(gate: Gate<never, never>, delayMs: number, response: ServerResponse, next: Continuation): void {
   const left = new AbortController();
   const leave = () => left.abort();
-  if (response.closed) leave();
+  if (hasLeft(response)) leave();
   response.once('close', leave);
   gate.clock.sleep(delayMs, left.signal).then(
     () => {
@@ -98,9 +102,9 @@ export function answerFailure(response: ServerResponse): void {
 }
 
 /** A refusal as `application/problem+json`. */
-export function answerRefusal(response: ServerResponse, { status, problem }: Refused): void {
+export function answerRefusal(response: ServerResponse, refused: Refused): void {
   if (response.headersSent) return;
-  response.statusCode = status;
+  response.statusCode = refused.status;
   response.setHeader('Content-Type', 'application/problem+json');
-  response.end(JSON.stringify(problem));
+  response.end(refusalText(refused));
 }

@@ -1,38 +1,66 @@
 /**
- * For `node:http`, and for everything whose handlers are `(request, response, next)`:
+ * For `node:http` and `node:http2`, and for everything whose handlers are `(request, response, next)`:
  *
  *      const limit = rateLimit({ policy: gcra({ limit: 100, window: '1m' }) });
  *      createServer((request, response) => limit(request, response, () => response.end('hello')));
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { admit, answerFailure, answerRefusal } from './admit.ts';
 import { nodeReader } from './reader.ts';
 
 /** Answers what is refused. */
-export type RefusalHandler = (request: IncomingMessage, response: ServerResponse, refused: Refused) => void;
+export type RefusalHandler<Request = IncomingMessage, Response = ServerResponse> = (
+  request: Request,
+  response: Response,
+  refused: Refused,
+) => unknown;
 
-export type NodeRateLimitOptions = RateLimitOptions<IncomingMessage, ServerResponse, RefusalHandler>;
+export type NodeRateLimitOptions<Request = IncomingMessage, Response = ServerResponse> = RateLimitOptions<
+  Request,
+  Response,
+  RefusalHandler<Request, Response>
+>;
 
 /** Calls `next` for what may go on, and answers everything else itself. */
-export type NodeMiddleware = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+export type NodeMiddleware<Request = IncomingMessage, Response = ServerResponse> = (
+  request: Request,
+  response: Response,
+  next: () => void,
+) => void;
 
-export function rateLimit(options: NodeRateLimitOptions): NodeMiddleware {
-  const entrance = gate(options, nodeReader);
+export function rateLimit<
+  Request extends IncomingMessage | Http2ServerRequest = IncomingMessage,
+  Response extends ServerResponse | Http2ServerResponse = ServerResponse,
+>(options: NodeRateLimitOptions<Request, Response>): NodeMiddleware<Request, Response> {
+  const entrance = gate<Request, Response>(options, nodeReader);
   const { handler } = options;
   return (request, response, next) => {
-    admit(entrance, request, response, response, {
+    // Those of HTTP/2 are made like them, as far as is needed here.
+    const plain = response as ServerResponse;
+    const fail = (error: unknown) => {
+      // Nobody else is there to answer; and to go on would be to let in what could not be checked.
+      answerFailure(plain);
+      entrance.report(error);
+    };
+    admit(entrance, request, plain, response, {
       proceed: next,
       refuse(refused) {
-        if (handler) handler(request, response, refused);
-        else answerRefusal(response, refused);
+        if (handler === undefined) answerRefusal(plain, refused);
+        else answerBy(() => handler(request, response, refused), fail);
       },
-      fail(error) {
-        // Nobody else is there to answer; and to go on would be to let in what could not be checked.
-        answerFailure(response);
-        entrance.report(error);
-      },
+      fail,
     });
   };
+}
+
+/** What a handler of refusals throws, now or later, must not end the process: callers could bring that about. */
+function answerBy(handle: () => unknown, fail: (error: unknown) => void): void {
+  try {
+    Promise.resolve(handle()).catch(fail);
+  } catch (error) {
+    fail(error);
+  }
 }

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import type { RequestReader } from '../middleware/request-reader.ts';
 
-/** How requests of Node's own server are read. */
-export const nodeReader: RequestReader<IncomingMessage> = {
+/** How requests of Node's own servers are read. */
+export const nodeReader: RequestReader<IncomingMessage | Http2ServerRequest> = {
   peerAddress: ({ socket }) => socket?.remoteAddress,
   header: ({ headers }, name) => headers[name],
   method: ({ method }) => method ?? 'GET',

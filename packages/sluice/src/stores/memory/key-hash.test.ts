@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { KeyHash, processSeed, type Seed } from './key-hash.ts';
 import { Rows } from './rows.ts';
 import type { Segment } from './segment.ts';
@@ -105,6 +105,21 @@ describe('the hash of a key', () => {
       }),
     );
     expect(hashOf('key', { seed: processSeed })).toEqual(hashOf('key', { seed: [...processSeed] }));
+  });
+
+  it('has a seed of its own in each process, also where a platform draws no numbers while modules load', async () => {
+    const draw = vi.spyOn(crypto, 'getRandomValues').mockImplementation(() => {
+      throw new Error('Disallowed operation called within global scope.');
+    });
+    const seeds = new Set<string>();
+    for (let i = 0; i < 3; i += 1) {
+      vi.resetModules();
+      const { processSeed: seed } = await import('./key-hash.ts');
+      expect(seed.every((word) => word === (word | 0))).toBe(true);
+      seeds.add(seed.join());
+    }
+    draw.mockRestore();
+    expect(seeds.size).toBe(3);
   });
 
   it('never has a high of 0, by which a table knows an empty place', () => {

@@ -1,0 +1,138 @@
+/**
+ * One request through a gate, as a hook of Fastify: by callback and without a promise, and where the store answers at once without a closure.
+ *
+ * A client may leave at any time. What was taken for it is settled then, and a request that was held back for it does not go on.
+ */
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { type Gate, gate, type Passage } from '../middleware/gate.ts';
+import type { RateLimitOptions, Refused } from '../middleware/options.ts';
+import type { Mistake } from '../middleware/warnings.ts';
+import { hasLeft, whenEnded } from '../node/ended.ts';
+import { refusalText } from '../problem-text.ts';
+import { fastifyReader } from './reader.ts';
+
+/**
+ * Answers what is refused: sends the reply, returns what is to be sent, or throws to have it answered by the error handler. The status and the
+ * headers are set already.
+ */
+export type RefusalHandler = (request: FastifyRequest, reply: FastifyReply, refused: Refused) => unknown;
+
+/** For `onRequest`, `preValidation` and `preHandler`. */
+export type RateLimitHook = (
+  // biome-ignore lint/suspicious/noExplicitAny: of any server, body and schema, so that a route's own types stay what they are
+  request: FastifyRequest<any, any, any, any, any, any, any, any>,
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  reply: FastifyReply<any, any, any, any, any, any, any, any>,
+  done: HookHandlerDoneFunction,
+) => void;
+
+type FastifyGate = Gate<FastifyRequest, FastifyReply>;
+type RawReply = FastifyReply['raw'];
+
+export function limitHook(
+  options: RateLimitOptions<FastifyRequest, FastifyReply, RefusalHandler>,
+  warn?: (mistake: Mistake) => void,
+): RateLimitHook {
+  const entrance: FastifyGate = gate(options, fastifyReader, [], warn);
+  const { handler = answerRefusal } = options;
+  return (request: FastifyRequest, reply: FastifyReply, done) => {
+    let entered: ReturnType<FastifyGate['enter']>;
+    try {
+      entered = entrance.enter(request);
+    } catch (error) {
+      done(asError(error));
+      return;
+    }
+    if (!(entered instanceof Promise)) goThrough(entrance, entered, request, reply, handler, done);
+    else {
+      entered.then(
+        (passage) => goThrough(entrance, passage, request, reply, handler, done),
+        (error) => done(asError(error)),
+      );
+    }
+  };
+}
+
+function goThrough(
+  entrance: FastifyGate,
+  passage: Passage<FastifyReply> | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  handler: RefusalHandler,
+  done: HookHandlerDoneFunction,
+): void {
+  if (passage === undefined) {
+    done();
+    return;
+  }
+  const { headers, refused, delayMs, end } = passage;
+  for (const name in headers) reply.header(lowerCase[name] ?? lowered(name), headers[name]);
+  if (refused !== undefined) {
+    refuse(request, reply, refused, handler, done);
+    return;
+  }
+  if (end !== undefined) {
+    const { raw } = reply;
+    whenEnded(raw, (isComplete) => end({ status: raw.statusCode, isComplete, response: reply }));
+  }
+  if (delayMs === 0) done();
+  else holdBack(entrance, delayMs, reply.raw, done);
+}
+
+/** Fastify has header names in lower case. To make them so for each request costs as much as the check itself. */
+const lowerCase: Record<string, string> = {};
+
+function lowered(name: string): string {
+  const lower = name.toLowerCase();
+  lowerCase[name] = lower;
+  return lower;
+}
+
+function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: Refused,
+  handler: RefusalHandler,
+  done: HookHandlerDoneFunction,
+): void {
+  // A deadline of Fastify's own may have answered while the store was asked.
+  if (reply.sent) return;
+  reply.code(refused.status);
+  const send = (payload: unknown) => {
+    if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload);
+  };
+  try {
+    const answered = handler(request, reply, refused);
+    if (answered instanceof Promise) answered.then(send).catch((error) => done(asError(error)));
+    else send(answered);
+  } catch (error) {
+    done(asError(error));
+  }
+}
+
+/** As text: a response schema or a hook that is meant for what the route answers would make something else of the problem. */
+function answerRefusal(_request: FastifyRequest, reply: FastifyReply, refused: Refused): void {
+  reply.header('content-type', 'application/problem+json').send(refusalText(refused));
+}
+
+function holdBack({ clock }: FastifyGate, delayMs: number, raw: RawReply, done: HookHandlerDoneFunction): void {
+  const left = new AbortController();
+  const leave = () => left.abort();
+  if (hasLeft(raw)) leave();
+  raw.once('close', leave);
+  clock.sleep(delayMs, left.signal).then(
+    () => {
+      raw.off('close', leave);
+      done();
+    },
+    (error) => {
+      if (!left.signal.aborted) done(asError(error));
+    },
+  );
+}
+
+/** To Fastify, nothing at all is no error, but the way to go on. */
+function asError(error: unknown): Error {
+  if (typeof error === 'object' && error !== null) return error as Error;
+  return new Error(`rateLimit: ${String(error)} was thrown`, { cause: error });
+}

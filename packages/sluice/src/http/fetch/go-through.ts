@@ -1,0 +1,109 @@
+/**
+ * One request through a gate, for everything whose answer is a `Response`: fetch-style handlers, and Hono.
+ *
+ *      passage ──► hold back ──► proceed ──► headers ──► body, watched to its end where somebody has to be told of it
+ *                     │             │                      │
+ *                     └── the client left, the handler threw, the body failed or was cancelled: told as well
+ */
+import type { Answer } from '../../vocabulary/answer.ts';
+import type { Gate, Passage } from '../middleware/gate.ts';
+import type { Refused } from '../middleware/options.ts';
+import { refusalText } from '../problem-text.ts';
+import { withHeaders } from './response-headers.ts';
+
+/** Nobody reads it: the client has left. The number is nginx's. */
+const gone = () => new Response(null, { status: 499 });
+
+/** Whether the handler is simply called, and nobody has to be told how it ended: as most requests are. */
+export function isPlain({ delayMs, end }: Passage<Response>): boolean {
+  return end === undefined && delayMs === 0;
+}
+
+/**
+ * What was let in and is not plain. `undefined` for a response is passed on: Bun has none for a request that became a WebSocket.
+ */
+export async function goThrough<Result extends Response | undefined>(
+  { clock }: Pick<Gate<never, never>, 'clock'>,
+  { headers, delayMs, end }: Passage<Response>,
+  request: Request,
+  proceed: () => Answer<Result>,
+): Promise<Result | Response> {
+  const { signal } = request;
+  let response: Response | undefined;
+  const left = () => over(false);
+  function over(isComplete: boolean, known: Response = response ?? gone()): void {
+    signal.removeEventListener('abort', left);
+    end?.({ status: known.status, isComplete, response: known });
+  }
+  signal.addEventListener('abort', left);
+  // It may have left while the store was asked; nobody would say so again.
+  if (signal.aborted) left();
+
+  try {
+    if (delayMs > 0 && !(await isStillThere(clock.sleep(delayMs, signal), signal))) return gone();
+    const answered = withHeaders(await proceed(), headers);
+    if (answered === undefined) {
+      over(true, new Response());
+      return answered as Result;
+    }
+    response = answered;
+    // What is asked for by HEAD has a body that is never sent.
+    return end === undefined || request.method === 'HEAD' ? ended(answered, over) : watched(answered, over);
+  } catch (error) {
+    // Whoever called answers for it, as servers do.
+    over(false, new Response(null, { status: 500 }));
+    throw error;
+  }
+}
+
+/** Whether the client is still there when it has waited long enough. */
+async function isStillThere(slept: Promise<void>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await slept;
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+function ended(response: Response, over: (isComplete: boolean) => void): Response {
+  over(true);
+  return response;
+}
+
+/** The response, with its body watched: to its end, or until it fails or is cancelled. */
+function watched(response: Response, over: (isComplete: boolean) => void): Response {
+  const { body, status } = response;
+  if (body === null || status < 200) return ended(response, over);
+  const reader = body.getReader();
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          controller.enqueue(value);
+          return;
+        }
+      } catch (error) {
+        over(false);
+        throw error;
+      }
+      over(true);
+      controller.close();
+    },
+    cancel(reason) {
+      over(false);
+      return reader.cancel(reason);
+    },
+  };
+  // Nothing is read ahead of what the client takes.
+  return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
+}
+
+/** A refusal as `application/problem+json`, with its headers. */
+export function refusal(refused: Refused): Response {
+  // All at once: servers that make a response themselves are slower with one that was written to.
+  const headers = { 'Content-Type': 'application/problem+json', ...refused.headers };
+  return new Response(refusalText(refused), { status: refused.status, headers });
+}

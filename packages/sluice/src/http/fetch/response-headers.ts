@@ -1,0 +1,49 @@
+import type { RateLimitHeaders } from '../rate-limit-headers.ts';
+
+// They have no body, so that a copy costs nothing; and they are the ones that programs make once and answer with again and again, or
+// that are made by `Response.redirect` and cannot be written to.
+const bodiless = new Set([204, 205, 301, 302, 303, 304, 307, 308]);
+
+/**
+ * A response with the headers that it does not have yet: a limit nearer to the handler has the word, and the handler itself. Those that belong
+ * together, `X-RateLimit-*` and `RateLimit*`, are written together or not at all: half of one and half of another would be wrong.
+ *
+ * Written in place where that can be. A copy has its body as a stream, which servers send in a slower way, in pieces and without its length.
+ */
+export function withHeaders<Result extends Response | undefined>(
+  response: Result,
+  headers: RateLimitHeaders,
+): Result | Response {
+  // What is no answer but a change of protocol, or an error, has no headers and can only be passed on.
+  if (response === undefined) return response;
+  const { status } = response;
+  if (status < 200) return response;
+  if (status !== 200 && bodiless.has(status)) return written(new Response(response.body, response), headers);
+  try {
+    return written(response, headers);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    // What came out of fetch() cannot be written to.
+    return written(new Response(response.body, response), headers);
+  }
+}
+
+function written(response: Response, headers: RateLimitHeaders): Response {
+  const own = response.headers;
+  let set = '';
+  let isMissing = true;
+  for (const name in headers) {
+    if (set === '' || !name.startsWith(set)) {
+      set = setOf(name);
+      isMissing = !own.has(name);
+    }
+    if (isMissing) own.set(name, headers[name] as string);
+  }
+  return response;
+}
+
+/** What the names begin with that belong to the same set. */
+function setOf(name: string): string {
+  if (name.startsWith('X-RateLimit')) return 'X-RateLimit';
+  return name.startsWith('RateLimit') ? 'RateLimit' : name;
+}

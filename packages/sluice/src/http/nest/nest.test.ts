@@ -1,0 +1,652 @@
+import {
+  type ArgumentsHost,
+  type CanActivate,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  type ExecutionContext,
+  Get,
+  Header,
+  HttpException,
+  Injectable,
+  type LoggerService,
+  Module,
+  type ModuleMetadata,
+  Post,
+  UseGuards,
+} from '@nestjs/common';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
+import { rules } from '../../limit/rules.ts';
+import { memoryStore } from '../../stores/memory/memory-store.ts';
+import type { Store } from '../../stores/store.ts';
+import { TestClock } from '../../testing/test-clock.ts';
+import {
+  type NestOwnOptions,
+  RateLimit,
+  RateLimitException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  rateLimit,
+  SkipRateLimit,
+} from './index.ts';
+import { platforms, serve } from './nest.test-support.ts';
+
+const perMinute = (limit: number) => fixedWindow({ limit, window: '1m', align: 'first' });
+const everywhere = { provide: APP_GUARD, useClass: RateLimitGuard };
+const [[, onExpress]] = platforms;
+
+type Served = Awaited<ReturnType<typeof serve>>;
+
+const started: Served[] = [];
+afterEach(async () => {
+  for (const { close } of started.splice(0)) await close();
+});
+
+async function start(...args: Parameters<typeof serve>): Promise<Served> {
+  const served = await serve(...args);
+  started.push(served);
+  return served;
+}
+
+/** With the guard everywhere. */
+function limited(
+  options: Partial<RateLimitModuleOptions>,
+  metadata: ModuleMetadata,
+  adapter: Parameters<typeof serve>[0] = onExpress,
+) {
+  const { imports = [], providers = [] } = metadata;
+  const limits = RateLimitModule.forRoot({ warn: false, ...options } as RateLimitModuleOptions);
+  return start(adapter, { ...metadata, imports: [limits, ...imports], providers: [everywhere, ...providers] });
+}
+
+async function statuses({ url }: Served, paths: readonly string[], init?: RequestInit): Promise<number[]> {
+  const seen: number[] = [];
+  for (const path of paths) seen.push((await fetch(`${url}${path}`, init)).status);
+  return seen;
+}
+
+async function headerOf({ url }: Served, path: string, name = 'ratelimit'): Promise<string | null> {
+  return (await fetch(`${url}${path}`)).headers.get(name);
+}
+
+@Controller('cats')
+class Cats {
+  @Get()
+  all() {
+    return 'cats';
+  }
+
+  @Get('one')
+  one() {
+    return 'cat';
+  }
+}
+
+describe.each(platforms)('decorators on %s', (_, adapter) => {
+  it('on a method are a budget of its own, named by it', async () => {
+    @Controller()
+    class Reports {
+      @RateLimit({ policy: perMinute(1) })
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+
+      @Get('list')
+      list() {
+        return 'reports';
+      }
+    }
+    const app = await limited({ policy: perMinute(2) }, { controllers: [Reports] }, adapter);
+    expect(await headerOf(app, '/daily')).toBe('"Reports.daily";r=0;t=60');
+    expect(await statuses(app, ['/daily', '/list', '/list', '/list'])).toEqual([429, 200, 200, 429]);
+  });
+
+  it('on a class are one budget for all of its methods, and each method may have another', async () => {
+    @RateLimit({ policy: perMinute(2) })
+    @Controller()
+    class Reports {
+      @Get('a')
+      a() {
+        return 'a';
+      }
+
+      @Get('b')
+      b() {
+        return 'b';
+      }
+
+      @RateLimit({ policy: perMinute(1), name: 'c' })
+      @Get('c')
+      c() {
+        return 'c';
+      }
+
+      @SkipRateLimit()
+      @Get('d')
+      d() {
+        return 'd';
+      }
+    }
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Reports, Cats] }, adapter);
+    expect(await headerOf(app, '/a')).toBe('"Reports";r=1;t=60');
+    expect(await statuses(app, ['/b', '/a', '/c', '/c'])).toEqual([200, 429, 200, 429]);
+    expect(await statuses(app, ['/d', '/d', '/d', '/cats', '/cats/one'])).toEqual([200, 200, 200, 200, 429]);
+  });
+
+  it('skip a class, but not what has a decorator of its own', async () => {
+    @SkipRateLimit()
+    @Controller()
+    class Health {
+      @Get('live')
+      live() {
+        return 'yes';
+      }
+
+      @RateLimit()
+      @Get('deep')
+      deep() {
+        return 'yes';
+      }
+    }
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Health, Cats] }, adapter);
+    expect(await statuses(app, ['/live', '/live', '/deep', '/deep', '/cats'])).toEqual([200, 200, 200, 429, 429]);
+    expect(await headerOf(app, '/live')).toBeNull();
+  });
+
+  it('may name a limit of the module, which is one budget wherever it is named', async () => {
+    @Controller()
+    class Accounts {
+      @RateLimit('writes')
+      @Post('a')
+      a() {
+        return 'a';
+      }
+
+      @RateLimit('writes')
+      @Post('b')
+      b() {
+        return 'b';
+      }
+    }
+    const app = await limited(
+      { policy: perMinute(9), limits: { writes: { policy: perMinute(1) }, unused: { cost: 2 } } },
+      { controllers: [Accounts] },
+      adapter,
+    );
+    expect(await statuses(app, ['/a', '/b'], { method: 'POST' })).toEqual([201, 429]);
+  });
+
+  it('may say only what is different: a cost takes more of the budget that all share', async () => {
+    @Controller()
+    class Reports {
+      @RateLimit({ cost: 8 })
+      @Get('big')
+      big() {
+        return 'big';
+      }
+    }
+    const app = await limited({ policy: perMinute(10) }, { controllers: [Reports, Cats] }, adapter);
+    expect(await headerOf(app, '/big')).toBe('"default";r=2;t=60');
+    expect(await statuses(app, ['/cats', '/big', '/cats', '/cats'])).toEqual([200, 429, 200, 429]);
+  });
+
+  it('bring their guard where there is none for the whole', async () => {
+    @Controller()
+    class Reports {
+      @RateLimit({ policy: perMinute(1) })
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+    }
+    const metadata = {
+      imports: [RateLimitModule.forRoot({ global: false, warn: false })],
+      controllers: [Reports, Cats],
+    };
+    const app = await start(adapter, metadata);
+    expect(await statuses(app, ['/daily', '/daily', '/cats', '/cats'])).toEqual([200, 429, 200, 200]);
+  });
+
+  it('of a class are inherited, and each class that inherits them has a budget', async () => {
+    @RateLimit({ policy: perMinute(1) })
+    class Base {
+      @Get()
+      all() {
+        return 'all';
+      }
+    }
+    @Controller('dogs')
+    class Dogs extends Base {}
+    @Controller('birds')
+    class Birds extends Base {}
+    const app = await limited({ policy: perMinute(9) }, { controllers: [Dogs, Birds] }, adapter);
+    expect(await statuses(app, ['/dogs', '/dogs', '/birds', '/birds'])).toEqual([200, 429, 200, 429]);
+    expect(await headerOf(app, '/birds')).toBe('"Birds";r=0;t=60');
+  });
+
+  it('count a request once, however many guards it comes by', async () => {
+    @UseGuards(RateLimitGuard)
+    @RateLimit()
+    @Controller()
+    class Guarded {
+      @UseGuards(RateLimitGuard)
+      @RateLimit()
+      @Get('often')
+      often() {
+        return 'once';
+      }
+    }
+    const app = await limited({ policy: perMinute(9) }, { controllers: [Guarded] }, adapter);
+    expect(await headerOf(app, '/often')).toBe('"default";r=8;t=60');
+    expect(await headerOf(app, '/often')).toBe('"default";r=7;t=60');
+  });
+});
+
+describe('what is wrong is told when the application starts', () => {
+  const withOwn = (own: NestOwnOptions | string) => {
+    @Controller()
+    class Reports {
+      @RateLimit(own)
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+    }
+    return Reports;
+  };
+
+  it.each<[NestOwnOptions | string, string]>([
+    ['log-in', 'what @RateLimit() names must be one of "writes", "reads", got "log-in". Add it to the limits of'],
+    ['', 'what @RateLimit() names must be one of "writes", "reads", got "".'],
+    [{ polcy: 1 } as never, 'rateLimit options has no field "polcy"'],
+    [{ policy: perMinute(1), rules: [] } as never, 'rateLimit needs a policy or rules, not both'],
+    [{ key: 'ip' as never }, 'key must be a function, got "ip".'],
+    [{ limits: {} } as never, 'rateLimit options has no field "limits"'],
+  ])('of @RateLimit(%j)', async (own, message) => {
+    const limits = { writes: { cost: 2 }, reads: { cost: 1 } };
+    await expect(limited({ policy: perMinute(1), limits }, { controllers: [withOwn(own)] })).rejects.toThrow(message);
+  });
+
+  it.each<[object, string]>([
+    [{ store: memoryStore() }, 'rateLimit needs a policy or rules, and got neither'],
+    [{ policy: perMinute(1), limits: { x: { policy: 5 } } }, 'policy must be'],
+    [{ policy: perMinute(1), global: 'no' }, 'global must be one of true, false, got "no".'],
+    [{ policy: perMinute(1), throttlers: [] }, 'rateLimit options has no field "throttlers"'],
+    [{ policy: perMinute(1), http: 'request' }, 'http must be a function, got "request".'],
+  ])('of the module: %j', async (options, message) => {
+    await expect(limited(options, { controllers: [Cats] })).rejects.toThrow(message);
+  });
+
+  it('@RateLimit() where the module has no limit', async () => {
+    @Controller()
+    class Reports {
+      @RateLimit()
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+    }
+    const message = 'rateLimit needs a policy or rules, and got neither';
+    await expect(limited({ global: false }, { controllers: [Reports] })).rejects.toThrow(message);
+  });
+
+  it('two classes of one name, each with a policy', async () => {
+    const one = withOwn({ policy: perMinute(1) });
+    const other = withOwn({ policy: perMinute(2) });
+    await expect(limited({ policy: perMinute(9) }, { controllers: [one, other] })).rejects.toThrow(
+      'name must be given where two are called Reports.daily and have a policy each',
+    );
+  });
+
+  it('decorators without the module', async () => {
+    await expect(start(onExpress, { controllers: [withOwn({ cost: 2 })] })).rejects.toThrow(
+      /RateLimitGuard.*RateLimits/s,
+    );
+  });
+
+  it('the module without a guard: a warning', async () => {
+    const warned: string[] = [];
+    const limits = RateLimitModule.forRoot({ policy: perMinute(1), warn: (text) => warned.push(text) });
+    const app = await start(onExpress, { imports: [limits], controllers: [Cats] });
+    expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 200]);
+    expect(warned).toEqual([
+      expect.stringMatching(/no RateLimitGuard stands before anything.*nest\/README\.md#mistakes$/),
+    ]);
+  });
+});
+
+describe('a refusal', () => {
+  const typeOnWire = { Express: 'application/problem+json', Fastify: 'application/problem+json; charset=utf-8' };
+
+  it.each(platforms)('on %s is problem+json, and Nest has nothing to say about it', async (platform, adapter) => {
+    const logger = { log: vi.fn(), warn: vi.fn(), error: vi.fn() } satisfies LoggerService;
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Cats] }, adapter);
+    app.app.useLogger(logger);
+    await fetch(`${app.url}/cats`);
+    const refused = await fetch(`${app.url}/cats`);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
+    expect(refused.headers.get('content-type')).toBe(typeOnWire[platform]);
+    expect(await refused.json()).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Quota exceeded',
+      status: 429,
+      detail: 'default allows 1 in 60 s. Try again in 60 s.',
+      'violated-policies': ['default'],
+    });
+    expect([logger.warn.mock.calls, logger.error.mock.calls]).toEqual([[], []]);
+  });
+
+  it.each(platforms)('on %s is an exception that filters can catch', async (_, adapter) => {
+    @Catch(RateLimitException)
+    class Filter implements ExceptionFilter {
+      catch({ refused, message }: RateLimitException, host: ArgumentsHost) {
+        const response = host.switchToHttp().getResponse();
+        response.header('Content-Type', 'text/plain');
+        response.status(refused.status).send(`${refused.result.tightest?.rule}: ${message}`);
+      }
+    }
+    const providers = [{ provide: APP_FILTER, useClass: Filter }];
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Cats], providers }, adapter);
+    await fetch(`${app.url}/cats`);
+    const refused = await fetch(`${app.url}/cats`);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
+    expect(refused.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(await refused.text()).toBe('default: default allows 1 in 60 s. Try again in 60 s.');
+  });
+
+  it('is an HttpException', async () => {
+    const seen: HttpException[] = [];
+    @Catch(HttpException)
+    class Filter implements ExceptionFilter {
+      catch(exception: HttpException, host: ArgumentsHost) {
+        seen.push(exception);
+        host.switchToHttp().getResponse().sendStatus(exception.getStatus());
+      }
+    }
+    const providers = [{ provide: APP_FILTER, useClass: Filter }];
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Cats], providers });
+    expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 429]);
+    expect(seen[0]?.name).toBe('RateLimitException');
+    expect(seen[0]?.getResponse()).toMatchObject({ title: 'Quota exceeded' });
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new HttpException({ slow: 'down' }, 420);
+      },
+    ],
+    ['returns', () => new HttpException({ slow: 'down' }, 420)],
+    ['returns later', async () => new HttpException({ slow: 'down' }, 420)],
+    ['rejects with', () => Promise.reject(new HttpException({ slow: 'down' }, 420))],
+  ])('is what the handler %s', async (_, handler) => {
+    const app = await limited({ policy: perMinute(1), handler }, { controllers: [Cats] });
+    await fetch(`${app.url}/cats`);
+    const refused = await fetch(`${app.url}/cats`);
+    expect([refused.status, await refused.json()]).toEqual([420, { slow: 'down' }]);
+    expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(refused.headers.get('retry-after')).toBe('60');
+  });
+
+  it('is the usual one where the handler says nothing, and knows which method was asked for', async () => {
+    const asked: string[] = [];
+    const handler = (context: ExecutionContext) =>
+      void asked.push(`${context.getClass().name}.${context.getHandler().name}`);
+    const app = await limited({ policy: perMinute(1), handler }, { controllers: [Cats] });
+    expect(await statuses(app, ['/cats/one', '/cats/one'])).toEqual([200, 429]);
+    expect(asked).toEqual(['Cats.one']);
+  });
+});
+
+describe('who is calling', () => {
+  @Injectable()
+  class Authenticated implements CanActivate {
+    canActivate(context: ExecutionContext) {
+      const request = context.switchToHttp().getRequest();
+      request.user = { id: request.headers['x-user'], tier: request.headers['x-tier'] };
+      return true;
+    }
+  }
+  const as = (user: string, tier = 'free') => ({ headers: { 'x-user': user, 'x-tier': tier } });
+
+  it.each(platforms)('on %s is what an earlier guard has found out; and so is what he may', async (_, adapter) => {
+    const limits = RateLimitModule.forRoot({
+      policy: (request) => perMinute(request.user.tier === 'paid' ? 3 : 1),
+      key: (request) => request.user.id,
+    });
+    const providers = [{ provide: APP_GUARD, useClass: Authenticated }, everywhere];
+    const app = await start(adapter, { imports: [limits], controllers: [Cats], providers });
+    expect(await statuses(app, ['/cats', '/cats'], as('alice'))).toEqual([200, 429]);
+    expect(await statuses(app, ['/cats', '/cats', '/cats', '/cats'], as('bob', 'paid'))).toEqual([200, 200, 200, 429]);
+  });
+
+  const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
+
+  it('is what Express makes of its trust proxy', async () => {
+    const limits = RateLimitModule.forRoot({ policy: perMinute(1) });
+    const metadata = { imports: [limits], controllers: [Cats], providers: [everywhere] };
+    const app = await start(onExpress, metadata, (app) =>
+      (app as NestExpressApplication).set('trust proxy', 'loopback'),
+    );
+    expect(await statuses(app, ['/cats', '/cats'], from('203.0.113.9'))).toEqual([200, 429]);
+    expect(await statuses(app, ['/cats'], from('203.0.113.10'))).toEqual([200]);
+  });
+
+  it('is what Fastify makes of its trustProxy', async () => {
+    const adapter = () => new FastifyAdapter({ trustProxy: 'loopback', forceCloseConnections: true });
+    const app = await limited({ policy: perMinute(1) }, { controllers: [Cats] }, adapter as never);
+    expect(await statuses(app, ['/cats', '/cats'], from('203.0.113.9'))).toEqual([200, 429]);
+    expect(await statuses(app, ['/cats'], from('203.0.113.10'))).toEqual([200]);
+  });
+});
+
+describe('the module', () => {
+  it('takes its options from a factory, at once or later, with what is injected', async () => {
+    const Limit = Symbol('limit');
+    @Module({ providers: [{ provide: Limit, useValue: 1 }], exports: [Limit] })
+    class Settings {}
+    for (const isLater of [false, true]) {
+      const limits = RateLimitModule.forRootAsync({
+        imports: [Settings],
+        inject: [Limit],
+        useFactory: (limit: number) => {
+          const options = { policy: perMinute(limit), name: 'injected' };
+          return isLater ? Promise.resolve(options) : options;
+        },
+      });
+      const app = await start(onExpress, { imports: [limits], controllers: [Cats], providers: [everywhere] });
+      expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 429]);
+      expect(await headerOf(app, '/cats')).toBe('"injected";r=0;t=60');
+    }
+    const bare = RateLimitModule.forRootAsync({ useFactory: () => ({ policy: perMinute(1) }) });
+    const app = await start(onExpress, { imports: [bare], controllers: [Cats], providers: [everywhere] });
+    expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 429]);
+  });
+
+  it('tells of a mistake once, however many decorators there are', async () => {
+    const warned: string[] = [];
+    @RateLimit({ policy: perMinute(9), name: 'own' })
+    @Controller('dogs')
+    class Dogs extends Cats {}
+    const app = await limited(
+      { policy: perMinute(9), warn: (text) => warned.push(text) },
+      { controllers: [Dogs, Cats] },
+    );
+    await statuses(app, ['/cats', '/dogs'], { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    expect(warned).toEqual([expect.stringMatching(/^There is an X-Forwarded-For/)]);
+  });
+
+  it('counts for each application by itself', async () => {
+    const limits = RateLimitModule.forRoot({ policy: perMinute(1) });
+    for (let i = 0; i < 2; i += 1) {
+      const app = await start(onExpress, { imports: [limits], controllers: [Cats], providers: [everywhere] });
+      expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 429]);
+    }
+  });
+
+  it('is there for the modules of the application', async () => {
+    @Controller('dogs')
+    class Dogs {
+      @RateLimit('strict')
+      @Get()
+      all() {
+        return 'dogs';
+      }
+    }
+    @Module({ controllers: [Dogs] })
+    class DogsModule {}
+    const app = await limited(
+      { policy: perMinute(9), limits: { strict: { policy: perMinute(1) } } },
+      { imports: [DogsModule] },
+    );
+    expect(await statuses(app, ['/dogs', '/dogs'])).toEqual([200, 429]);
+  });
+
+  it('takes rules, and gives decorators rules of their own', async () => {
+    const all = { name: 'all', policy: perMinute(3) };
+    @Controller()
+    class Reports {
+      @RateLimit({ rules: [all, { name: 'daily', key: 'ip', policy: perMinute(1) }] })
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+
+      @RateLimit({ rules: rules([{ name: 'made', policy: perMinute(1) }]) })
+      @Get('made')
+      made() {
+        return 'report';
+      }
+    }
+    const app = await limited({ rules: [all] }, { controllers: [Reports, Cats] });
+    expect(await statuses(app, ['/daily', '/daily', '/cats', '/cats', '/cats', '/made', '/made'])).toEqual([
+      200, 429, 200, 200, 429, 200, 429,
+    ]);
+  });
+});
+
+describe('rateLimit()', () => {
+  it('is a guard that needs no module, for a class or a method', async () => {
+    const shared = rateLimit({ policy: perMinute(2), name: 'class' });
+    @UseGuards(shared)
+    @Controller()
+    class Reports {
+      @UseGuards(rateLimit({ policy: perMinute(1), name: 'method', key: ({ headers }) => headers['x-user'] as string }))
+      @Get('a')
+      a() {
+        return 'a';
+      }
+
+      @SkipRateLimit()
+      @Get('b')
+      b() {
+        return 'b';
+      }
+    }
+    const app = await start(onExpress, { controllers: [Reports] });
+    expect(await headerOf(app, '/a', 'ratelimit-policy')).toBe('"class";q=2;w=60, "method";q=1;w=60');
+    expect(await statuses(app, ['/a', '/a', '/b', '/b', '/b'])).toEqual([429, 429, 200, 200, 200]);
+  });
+});
+
+describe('what is not HTTP', () => {
+  const later = (store: Store<'sync'>): Store<'async'> => ({
+    mode: 'async',
+    clock: store.clock,
+    apply: async (checks, atMs, id) => store.apply(checks, atMs, id),
+  });
+
+  function contextOf(type: string, args: readonly unknown[]): ExecutionContext {
+    const context: Partial<ExecutionContext> = {
+      getType: () => type as never,
+      getClass: () => Cats as never,
+      getHandler: () => Cats.prototype.all,
+      getArgByIndex: (index) => args[index] as never,
+    };
+    return context as ExecutionContext;
+  }
+
+  it('passes', async () => {
+    const guard = rateLimit({ policy: perMinute(1) });
+    for (let i = 0; i < 3; i += 1) {
+      expect(await guard.canActivate(contextOf('rpc', [{}, {}]))).toBe(true);
+      expect(await guard.canActivate(contextOf('ws', [{}, {}]))).toBe(true);
+    }
+  });
+
+  it('is limited by the request behind it: once, though a query has many resolvers, and all hear the same', async () => {
+    const store = later(memoryStore({ clock: new TestClock() }));
+    const guard = rateLimit({
+      policy: perMinute(1),
+      store,
+      http: (context) => context.getArgByIndex(2).http,
+    });
+    const headers: Record<string, unknown> = {};
+    const query = () => {
+      const request = {
+        method: 'POST',
+        url: '/graphql',
+        headers: {},
+        ip: '203.0.113.9',
+        socket: { remoteAddress: '203.0.113.9' },
+      };
+      const response = {
+        headersSent: false,
+        setHeader: (name: string, value: unknown) => Object.assign(headers, { [name]: value }),
+      };
+      const args = [{}, {}, { http: { request, response } }];
+      const resolvers = [1, 2, 3].map(() => guard.canActivate(contextOf('graphql', args)));
+      return Promise.allSettled(resolvers);
+    };
+    const [first, second] = [await query(), await query()];
+    expect(first.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+    expect(second.map((settled) => settled.status === 'rejected' && settled.reason.getStatus())).toEqual([
+      429, 429, 429,
+    ]);
+    expect(headers).toMatchObject({ RateLimit: '"default";r=0;t=60', 'Retry-After': '60' });
+    expect(await guard.canActivate(contextOf('graphql', [{}, {}, {}]))).toBe(true);
+  });
+});
+
+it.each(platforms)('on %s charges by the outcome, with the response of the platform', async (platform, adapter) => {
+  @Controller()
+  class Answers {
+    @Header('x-tokens', '7')
+    @Get('answer')
+    answer() {
+      return 'words';
+    }
+  }
+  const seen: unknown[] = [];
+  const app = await limited(
+    {
+      policy: perMinute(99),
+      costAfter(_request, { status, isComplete, response }) {
+        seen.push([status, isComplete, response.getHeader('x-tokens')]);
+        return Number(response.getHeader('x-tokens'));
+      },
+    },
+    { controllers: [Answers] },
+    adapter,
+  );
+  expect(await statuses(app, ['/answer'])).toEqual([200]);
+  expect(await headerOf(app, '/answer')).toBe('"default";r=91;t=60');
+  expect(seen).toEqual(Array(2).fill([200, true, '7']));
+  if (platform === 'Fastify') {
+    await (app.app as NestFastifyApplication).inject('/answer');
+    expect(seen[2]).toEqual([200, true, '7']);
+  }
+});
+
+it('lets nobody in where what is thrown is nothing', async () => {
+  const key = () => Promise.reject(undefined);
+  const app = await limited({ policy: perMinute(1), key }, { controllers: [Cats] });
+  expect(await statuses(app, ['/cats'])).toEqual([500]);
+});
