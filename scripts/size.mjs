@@ -42,9 +42,19 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 30_300,
+    ceilingBytes: 36_000,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_100 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_200 },
+  {
+    name: 'fetch middleware with gcra',
+    source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
+    ceilingBytes: 36_500,
+  },
+  {
+    name: 'resilientFetch',
+    source: `export { resilientFetch } from 'sluice/protect';`,
+    ceilingBytes: 20_000,
+  },
 ];
 const library = await import('sluice');
 for (const factory of factories) {
