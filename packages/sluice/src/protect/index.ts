@@ -40,7 +40,6 @@ export {
   type FallbackEvents,
   type FallbackOptions,
   fallback,
-  type ProtectionOr,
 } from './fallback/fallback.ts';
 export {
   type Fetch,
@@ -48,8 +47,10 @@ export {
   type ResilientFetchOptions,
   resilientFetch,
 } from './fetch/resilient-fetch.ts';
-export type { OutboundOptions, OutboundRetryOptions } from './outbound/options.ts';
-export type { AttemptEnd, OriginStats, OutboundEvents } from './outbound/outbound.ts';
+export type { AttemptEnd, OutboundEvents } from './outbound/events.ts';
+export { type ForResponsesOptions, forResponses } from './outbound/for-responses.ts';
+export type { GivenGate, OutboundOptions, OutboundRetryOptions } from './outbound/options.ts';
+export type { OriginStats } from './outbound/origin.ts';
 export {
   type PacedCall,
   type Pacer,
@@ -58,7 +59,7 @@ export {
   type PacerStats,
   pacer,
 } from './pacer/pacer.ts';
-export type { Ended, Outcome, Pass, ProtectedCall, Protection, RunOptions } from './protection.ts';
+export type { Ended, Outcome, Pass, ProtectedCall, Protection, ProtectionOr, RunOptions } from './protection.ts';
 export type { HeaderSource, HeaderValue } from './rate-limit-headers/header-lines.ts';
 export {
   type ParseRateLimitHeadersOptions,

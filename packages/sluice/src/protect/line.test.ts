@@ -22,6 +22,7 @@ it('a line is a list from which anybody may leave', () => {
         else if (what === 'again' && left.length > 0) expect(line.remove(left[which % left.length]!)).toBe(false);
         else if (what !== 'again' && places.length > 0) leave(what === 'first' ? 0 : which % places.length);
         expect(line.first).toBe(places[0]);
+        expect(line.last).toBe(places.at(-1));
         expect(line.length).toBe(places.length);
       }
       while (places.length > 0) {

@@ -22,6 +22,11 @@ export class Line<T> {
     return this.head;
   }
 
+  /** Whoever came last of those that are in it. */
+  get last(): InLine<T> | undefined {
+    return this.tail;
+  }
+
   add(value: T): InLine<T> {
     const link: Link<T> = { value, before: this.tail, after: undefined, isIn: true };
     if (this.tail) this.tail.after = link;

@@ -40,9 +40,7 @@ export async function runWithPass<T>(
 ): Promise<T> {
   const ended = await endOf(call, signal);
   try {
-    // A call that throws after its caller gave up says nothing about the service.
-    const outcome = 'error' in ended && signal?.aborted ? 'ignored' : judge(ended);
-    pass[outcome]();
+    pass[gaveUp(ended, signal) ? 'ignored' : judge(ended)]();
   } finally {
     // Where the judge threw, the call has not ended yet, and the error is the caller's.
     pass.ignored();
@@ -50,15 +48,25 @@ export async function runWithPass<T>(
   return answerOf(ended);
 }
 
+/** It threw after its caller gave up, which says nothing about the service. That its time was up does: there was no answer in it. */
+function gaveUp(ended: Ended, signal: AbortSignal | undefined): boolean {
+  if (!('error' in ended) || !signal?.aborted) return false;
+  const { reason } = signal;
+  return reason?.name !== 'TimeoutError' && sluiceCodeOf(reason) !== 'timed-out';
+}
+
+/** The code of an error of Sluice; undefined for any other. By name and code, which survive duplicate copies of this package. */
+export function sluiceCodeOf(error: unknown): unknown {
+  const { name, code } = (error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
+  return name === 'SluiceError' ? code : undefined;
+}
+
 // A protection further in did not let the call through: the service never saw it.
 const notMade: readonly unknown[] = ['circuit-open', 'throttled', 'bulkhead-full'];
 
 /** Whether the call was refused on its way, so that its end says nothing about the service. */
 export function wasNotMade(ended: Ended): boolean {
-  if (!('error' in ended) || !(ended.error instanceof Error)) return false;
-  // By name and code, which survive duplicate copies of this package.
-  const { name, code } = ended.error as Error & { readonly code?: unknown };
-  return name === 'SluiceError' && notMade.includes(code);
+  return 'error' in ended && notMade.includes(sluiceCodeOf(ended.error));
 }
 
 /** What says nothing first, then what failed; anything else is as it should be. */

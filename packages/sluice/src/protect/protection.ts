@@ -7,13 +7,21 @@
 export type ProtectedCall<T> = (signal?: AbortSignal) => T | Promise<T>;
 
 export interface RunOptions {
-  /** The caller's way to give up. A call that throws after its signal was aborted says nothing about the service. */
+  /**
+   * The caller's way to give up. A call that throws after its signal was aborted says nothing about the service; unless its time was up
+   * (`AbortSignal.timeout`, a `timeout()` further out), which says that the service did not answer in it.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Protection {
   /** Makes the call if it may be made, and answers as the call does. Throws a `SluiceError` of its own where it may not. */
   run<T>(call: ProtectedCall<T>, options?: RunOptions): Promise<T>;
+}
+
+/** A protection that may answer with something that the call never would. A `Protection` is one of `never`. */
+export interface ProtectionOr<Instead> {
+  run<T>(call: ProtectedCall<T>, options?: RunOptions): Promise<T | Instead>;
 }
 
 /** How a call ended: with a value, or with an error. */

@@ -315,3 +315,23 @@ describe('wrong options', () => {
     expect(adaptiveConcurrency({ algorithm: 'gradient', tolerance: 2, limitMin: 50 }).limit).toBe(50);
   });
 });
+
+describe('the end of it', () => {
+  it('closed, it refuses newcomers and whoever waits, and is drained when what is under way has ended', async () => {
+    const gate = adaptiveConcurrency({ algorithm: 'aimd', limitInitial: 1, queue: 1, clock: new TestClock() });
+    const pass = gate.tryPass()!;
+    const waiting = gate.waitForPass();
+    waiting.catch(() => undefined);
+    let isDrained = false;
+    const drained = gate.drain().then(() => {
+      isDrained = true;
+    });
+    gate.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'bulkhead-full' });
+    await expect(gate.run(() => 'made')).rejects.toMatchObject({ code: 'bulkhead-full' });
+    expect([gate.tryPass(), isDrained]).toEqual([undefined, false]);
+    pass.ok();
+    await drained;
+    expect(gate.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
+  });
+});

@@ -35,6 +35,10 @@ export interface AdaptiveConcurrency extends Protection {
   tryPass(): Pass | undefined;
   /** A place, after waiting in line for it if it must be. For calls that are not one function. */
   waitForPass(options?: RunOptions): Promise<Pass>;
+  /** From now on every newcomer is refused, and whoever waits is. Calls under way go on. */
+  close(): void;
+  /** Resolves as soon as no call is under way and nobody waits. It closes nothing. */
+  drain(): Promise<void>;
   /** Calls the listener on each such event, until the returned function is called. */
   on<Name extends keyof AdaptiveConcurrencyEvents>(
     name: Name,
@@ -78,6 +82,8 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
     run: (call, runOptions) => gate.run(call, runOptions, judge),
     tryPass: () => gate.tryPass(),
     waitForPass: (runOptions) => gate.waitForPass(runOptions),
+    close: () => gate.close(),
+    drain: () => gate.drain(),
     on,
     stats: () => ({ ...gate.stats(), rttMs, baselineMs: algorithm.baselineMsOf(state) }),
   };

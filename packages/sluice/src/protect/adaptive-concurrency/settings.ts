@@ -35,7 +35,7 @@ interface CommonOptions {
   readonly failureRatio?: number;
   /** Whether a call of `run` failed for overload. Default: when it threw. */
   readonly isFailure?: (ended: Ended) => boolean;
-  /** Whether a call of `run` says nothing about the service. Default: none; but a call whose own signal was aborted, or that another protection did not let through, never does. */
+  /** Whether a call of `run` says nothing about the service. Default: none; but a call whose own signal was aborted (unless its time was up), or that another protection did not let through, never does. */
   readonly isIgnored?: (ended: Ended) => boolean;
   /** Named in errors. Default: no name. */
   readonly name?: string;

@@ -21,7 +21,7 @@ export interface AdaptiveThrottleOptions {
   readonly answerWithin?: Duration;
   /** Whether the service rejected a call of `run`. Default: when it threw. */
   readonly isRejection?: (ended: Ended) => boolean;
-  /** Whether a call of `run` says nothing about the service. Default: none; but a call whose own signal was aborted, or that another protection did not let through, never does. */
+  /** Whether a call of `run` says nothing about the service. Default: none; but a call whose own signal was aborted (unless its time was up), or that another protection did not let through, never does. */
   readonly isIgnored?: (ended: Ended) => boolean;
   /** Default: monotonic. */
   readonly clock?: Clock;

@@ -38,7 +38,7 @@ export interface CircuitBreakerOptions {
   readonly isFailure?: (ended: Ended) => boolean;
   /**
    * Whether a call of `run` says nothing about the service. Default: one that a protection further in did not make (`circuit-open`, `throttled`,
-   * `bulkhead-full`). A call whose own signal was aborted never does.
+   * `bulkhead-full`). A call whose own signal was aborted never does, unless its time was up.
    */
   readonly isIgnored?: (ended: Ended) => boolean;
   /** Default: monotonic. */

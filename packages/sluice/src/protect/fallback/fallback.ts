@@ -2,12 +2,7 @@
 import { knownFields } from '../../vocabulary/policy.ts';
 import { listenersOf } from '../listeners.ts';
 import { functionOf } from '../option-checks.ts';
-import { answerOf, type Ended, endOf, type ProtectedCall, type RunOptions } from '../protection.ts';
-
-/** A protection that may answer with something that the call never would. A `Protection` is one of `never`. */
-export interface ProtectionOr<Instead> {
-  run<T>(call: ProtectedCall<T>, options?: RunOptions): Promise<T | Instead>;
-}
+import { answerOf, type Ended, endOf, type ProtectedCall, type ProtectionOr, type RunOptions } from '../protection.ts';
 
 export interface FallbackOptions {
   /** Whether a call that ended so is answered by the fallback. Default: when it threw. It is not asked once the caller's signal is aborted. */

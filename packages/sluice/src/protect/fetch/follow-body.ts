@@ -16,8 +16,11 @@ export function followBody(signal: AbortSignal, controller: AbortController, bod
     whenAborted(signal, () => controller.abort(signal.reason));
     return;
   }
-  const reference = new WeakRef(controller);
   controllers.set(body, controller);
-  const leave = whenAborted(signal, () => reference.deref()?.abort(signal.reason));
-  forgotten.register(body, leave);
+  forgotten.register(body, followWeakly(signal, new WeakRef(controller)));
+}
+
+/** A function of its own: functions that are made in one place keep all alive that any of them needs. */
+function followWeakly(signal: AbortSignal, reference: WeakRef<AbortController>): () => void {
+  return whenAborted(signal, () => reference.deref()?.abort(signal.reason));
 }

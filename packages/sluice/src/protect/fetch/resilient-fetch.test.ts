@@ -1,12 +1,19 @@
 import { getEventListeners } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import { memoryStore } from '../../stores/memory/memory-store.ts';
 import type { SluiceError } from '../../vocabulary/errors.ts';
-import type { OutboundEvents } from '../outbound/outbound.ts';
+import { adaptiveConcurrency } from '../adaptive-concurrency/adaptive-concurrency.ts';
+import { bulkhead } from '../bulkhead/bulkhead.ts';
+import { type CircuitBreaker, circuitBreaker } from '../circuit-breaker/circuit-breaker.ts';
+import type { OutboundEvents } from '../outbound/events.ts';
 import { pacer } from '../pacer/pacer.ts';
 import { PassingClock, turn } from '../passing-clock.test-support.ts';
+import { type SharedCircuit, sharedCircuit } from '../shared-circuit/shared-circuit.ts';
 import { type Fetch, type ResilientFetchOptions, resilientFetch } from './resilient-fetch.ts';
 
 /** What the server answers with: a status, a response, an error, or nothing at all. */
@@ -282,6 +289,13 @@ describe('waits that the server asks for', () => {
     expect(requests[1]!.atMs).toBe(leastMs);
   });
 
+  it('are read as the pacer is told to', async () => {
+    const limited = headed(429, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '5000' });
+    const { get, requests } = begin([limited, 200], { pacer: { reset: 'milliseconds' }, random: () => 0 });
+    expect((await get()).status).toBe(200);
+    expect(requests[1]!.atMs).toBe(5000);
+  });
+
   it('are obeyed by every call to that origin, and by no other', async () => {
     const { get, fetch, clock, requests } = begin([headed(503, { 'Retry-After': '20' }), 200], {
       retry: false,
@@ -382,10 +396,390 @@ describe('what stops calls', () => {
     expect(await codeOf()).toBe(200);
   });
 
-  it('a call that was not made is not made again', async () => {
-    const { codeOf, requests } = begin([500], { circuitBreaker: { consecutiveFailures: 1 }, retry: { attempts: 5 } });
+  it.each<[string, ResilientFetchOptions, Reply]>([
+    ['the circuit breaker', { circuitBreaker: { consecutiveFailures: 1 } }, 503],
+    ['the throttle', { adaptiveThrottle: { minRequests: 1, k: 1 }, random: () => 0 }, 503],
+    ['the pacer', { pacer: { maxDelay: 1 } }, headed(503, { RateLimit: '"p";r=0;t=20' })],
+  ])('a further attempt that %s refused was not made: the answer is the one there is, unread', async (_, on, reply) => {
+    const { get, requests, cancelled, told } = begin([reply], { ...alone, retry: { attempts: 5 }, ...on });
+    const response = await get(api, { method: 'PUT', body: 'x' });
+    expect(response.status).toBe(503);
+    expect([requests.length, cancelled]).toEqual([1, []]);
+    const { reason } = told.find(([name]) => name === 'gave-up')![1] as { reason: string };
+    expect(reason).toBe('refused');
+  });
+
+  it('the bulkhead refuses a further attempt: the answer is the one there is', async () => {
+    const { fetch, clock, requests } = begin([503, 'hangs'], { ...alone, retry: {}, bulkhead: { limit: 1, queue: 0 } });
+    const first = fetch(api);
+    await turn();
+    void fetch(api).catch(() => undefined);
+    await clock.pass(1000);
+    expect((await first).status).toBe(503);
+    expect(requests).toHaveLength(2);
+  });
+
+  it('a call that was never made is refused, and not tried again', async () => {
+    const { codeOf, requests, told } = begin([500], { retry: false, circuitBreaker: { consecutiveFailures: 1 } });
+    await codeOf();
     expect(await codeOf()).toBe('circuit-open');
-    expect(requests).toHaveLength(1);
+    expect([requests.length, told.filter(([name]) => name === 'refused').length]).toEqual([1, 1]);
+  });
+
+  it('an open circuit refuses at once, and nobody waits for it in the line of the pacer', async () => {
+    const { fetch, get, clock, requests } = begin([headed(503, { 'Retry-After': '20' })], {
+      retry: false,
+      circuitBreaker: { consecutiveFailures: 1, openFor: '30s' },
+    });
+    await get();
+    const startMs = clock.now();
+    await expect(fetch(api)).rejects.toMatchObject({ code: 'circuit-open' });
+    expect([clock.now() - startMs, clock.sleeping, requests.length]).toEqual([0, 0, 1]);
+    expect(fetch.origins()[0]).toMatchObject({ circuit: 'open', inFlight: 0 });
+  });
+
+  it('asked before the line, a half-open circuit keeps its probe for the call that is made', async () => {
+    const { codeOf, clock } = begin([500, 200], { retry: false, circuitBreaker: { consecutiveFailures: 1 } });
+    await codeOf();
+    await clock.pass(30_000);
+    expect([await codeOf(), await codeOf()]).toEqual([200, 200]);
+  });
+});
+
+describe('what is given for each origin', () => {
+  it('a circuit breaker, which learns from answers, and is told of', async () => {
+    const clock = new PassingClock(1_750_000_000_000);
+    const given = new Map<string, CircuitBreaker>();
+    const { codeOf, told, fetch } = begin([500, 404, new TypeError('fetch failed'), 503, 200], {
+      ...alone,
+      clock,
+      maxOrigins: 1,
+      circuitBreaker: (origin) => {
+        const breaker = given.get(origin) ?? circuitBreaker({ consecutiveFailures: 2, clock });
+        given.set(origin, breaker);
+        return breaker;
+      },
+    });
+    expect(given.size).toBe(0);
+    for (let i = 0; i < 5; i += 1) await codeOf();
+    expect(await codeOf()).toBe('circuit-open');
+    expect(given.get('https://api.example.com')!.stats()).toMatchObject({ state: 'open', refused: 2 });
+    expect(fetch.origins()[0]!.circuit).toBe('open');
+    // There is room for one origin: it leaves, comes back, and is not told of twice.
+    await codeOf('https://other.example.com/');
+    expect(await codeOf()).toBe('circuit-open');
+    expect(told.filter(([name]) => name === 'circuit')).toEqual([
+      ['circuit', { origin: 'https://api.example.com', from: 'closed', to: 'open', reason: 'consecutive-failures' }],
+    ]);
+    given.get('https://api.example.com')!.close();
+    expect(told.filter(([name]) => name === 'circuit')).toHaveLength(2);
+  });
+
+  it('a circuit that several instances share', async () => {
+    const store = memoryStore();
+    const shared: SharedCircuit[] = [];
+    const { codeOf } = begin([500], {
+      ...alone,
+      circuitBreaker: (name) => {
+        shared.push(sharedCircuit(circuitBreaker({ consecutiveFailures: 1 }), { store, name }));
+        return shared.at(-1)!;
+      },
+    });
+    await codeOf();
+    expect(await codeOf()).toBe('circuit-open');
+    expect(shared).toHaveLength(1);
+    await shared[0]!.leave();
+  });
+
+  it('adaptive concurrency, to which a 429, a 503 and no answer are overload, and nothing else is', async () => {
+    const outcomes: string[] = [];
+    const { codeOf, fetch, told } = begin([200, 404, 500, 429, 503, new TypeError('fetch failed'), 'hangs'], {
+      ...alone,
+      bulkhead: () => {
+        const gate = adaptiveConcurrency({ algorithm: 'aimd', limitInitial: 1 });
+        gate.on('ended', ({ outcome }) => outcomes.push(outcome));
+        return gate;
+      },
+    });
+    for (let i = 0; i < 6; i += 1) await codeOf();
+    expect(outcomes).toEqual(['ok', 'ok', 'ok', 'failed', 'failed', 'failed']);
+    const given = new AbortController();
+    const hanging = fetch(api, { signal: given.signal });
+    await turn();
+    expect(await codeOf()).toBe('bulkhead-full');
+    expect(told).toEqual([['refused', { origin: 'https://api.example.com', by: 'bulkhead' }]]);
+    given.abort(new Error('enough'));
+    await expect(hanging).rejects.toThrow('enough');
+    expect(outcomes.at(-1)).toBe('ignored');
+  });
+
+  it('or none: then that origin has none', async () => {
+    const { codeOf, fetch } = begin([500], { ...alone, circuitBreaker: () => undefined, bulkhead: () => undefined });
+    for (let i = 0; i < 10; i += 1) expect(await codeOf()).toBe(500);
+    expect(fetch.origins()).toEqual([{ origin: 'https://api.example.com', inFlight: 0 }]);
+  });
+
+  it('a place that comes in the turn in which the caller gives up is given back', async () => {
+    const gate = bulkhead({ limit: 1, queue: 1 });
+    const { fetch, requests } = begin([200], { ...alone, bulkhead: () => gate });
+    const held = gate.tryPass()!;
+    const given = new AbortController();
+    const waiting = fetch(api, { signal: given.signal });
+    await turn();
+    held.ok();
+    given.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow('enough');
+    expect([requests.length, gate.stats().inFlight]).toEqual([0, 0]);
+  });
+
+  it.each([
+    [{ circuitBreaker: () => ({}) }, 'what circuitBreaker returns must be a circuit breaker such as circuitBreaker()'],
+    [{ bulkhead: () => null }, 'what bulkhead returns must be a bulkhead such as bulkhead()'],
+  ])('what is none of it is refused with the call', async (options, message) => {
+    await expect(begin([200], options as never).fetch(api)).rejects.toThrow(message);
+  });
+});
+
+describe("a mistake of the caller's own", () => {
+  const down = () => Object.assign(new TypeError('fetch failed'), { cause: new Error('connection refused') });
+  const once = { consecutiveFailures: 1 } as const;
+  async function* failing() {
+    yield new Uint8Array(1);
+    throw new Error('my own file');
+  }
+  const failingStream = () =>
+    new ReadableStream({
+      pull: () => Promise.reject(new Error('my own file')),
+    });
+  const nodeStream = () => Readable.from(failing());
+  const locked = () => {
+    const body = new ReadableStream();
+    body.getReader();
+    return body;
+  };
+
+  // biome-ignore format: aligned rows
+  it.each<[string, string, RequestInit]>([
+    [ 'a header with a line break',       '',                { headers: { 'x-user': 'a\nb' } } ],
+    [ 'a header that is no name',         '',                { headers: { 'a b': 'c' } } ],
+    [ 'a method that is no word',         '',                { method: 'A B' } ],
+    [ 'a GET with a body',                '',                { body: 'text' } ],
+    [ 'a stream without duplex',          '',                { method: 'PUT', body: failingStream() } ],
+    [ 'a stream that somebody reads',     '',                { method: 'PUT', body: locked(), duplex: 'half' } as RequestInit ],
+    [ 'a stream that fails',              '',                { method: 'PUT', body: failingStream(), duplex: 'half' } as RequestInit ],
+    [ 'a stream of Node that fails',      '',                { method: 'PUT', body: nodeStream(), duplex: 'half' } as never ],
+    [ 'what is generated, and fails',     '',                { method: 'PUT', body: failing(), duplex: 'half' } as never ],
+    [ 'a password in the address',        'user:password@',  {} ],
+  ])('%s is not tried again, and opens no circuit', async (_, user, init) => {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.end('fine'));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const fetch = resilientFetch({ retry: { baseDelay: 1 }, circuitBreaker: once });
+    const retries: unknown[] = [];
+    fetch.on('retry', (event) => retries.push(event));
+    try {
+      await expect(fetch(`http://${user}127.0.0.1:${port}/`, init)).rejects.toThrow(TypeError);
+      expect([retries, fetch.origins()[0]!.circuit, fetch.origins()[0]!.inFlight]).toEqual([[], 'closed', 0]);
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('fine');
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('is not confused with a server that fails', async () => {
+    const bodies = [undefined, 'text', new ReadableStream(), Readable.from(['text'])];
+    for (const body of bodies) {
+      const init = { method: 'PUT', body, duplex: 'half' } as RequestInit;
+      const { codeOf, fetch } = begin([down()], { ...alone, circuitBreaker: once });
+      expect(await codeOf(api, init)).toBe('fetch failed');
+      expect(fetch.origins()[0]!.circuit).toBe('open');
+    }
+  });
+
+  it('a stream of Node that the connection took with it is no mistake', async () => {
+    const body = new Readable({ read: () => undefined });
+    const reset = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    const failed = Object.assign(new TypeError('fetch failed'), { cause: reset });
+    const broken = async () => {
+      body.destroy(reset);
+      await turn();
+      throw failed;
+    };
+    const { codeOf, fetch } = begin([broken], { ...alone, circuitBreaker: once });
+    expect(await codeOf(api, { method: 'PUT', body, duplex: 'half' } as never)).toBe('fetch failed');
+    expect(fetch.origins()[0]!.circuit).toBe('open');
+  });
+
+  it('a Request that was sent already goes to fetch as it is', async () => {
+    const request = new Request(api, { method: 'PUT', body: 'text' });
+    await request.text();
+    const fetch = resilientFetch();
+    await expect(fetch(request)).rejects.toThrow(TypeError);
+    expect(fetch.origins()).toEqual([]);
+  });
+
+  it('a body that is watched is sent whole, no more is read than is asked for, and who stops is told', async () => {
+    let pulled = 0;
+    let cancelled: unknown;
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          pulled += 1;
+          controller.enqueue(new TextEncoder().encode(String(pulled)));
+          if (pulled === 3) controller.close();
+        },
+        cancel(reason) {
+          cancelled = reason;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const { requests, get } = begin([200], alone);
+    await get(api, { method: 'PUT', body, duplex: 'half' } as RequestInit);
+    expect(pulled).toBe(0);
+    expect(await new Response(requests[0]!.init.body).text()).toBe('123');
+    expect([pulled, cancelled]).toEqual([3, undefined]);
+    const left = new ReadableStream({
+      cancel(reason) {
+        cancelled = reason;
+      },
+    });
+    await get(api, { method: 'PUT', body: left, duplex: 'half' } as RequestInit);
+    await (requests[1]!.init.body as ReadableStream).cancel('enough');
+    expect(cancelled).toBe('enough');
+    let isReturned = false;
+    async function* endless() {
+      try {
+        for (;;) yield 1;
+      } finally {
+        isReturned = true;
+      }
+    }
+    await get(api, { method: 'PUT', body: endless(), duplex: 'half' } as never);
+    for await (const _ of requests[2]!.init.body as unknown as AsyncIterable<unknown>) break;
+    expect(isReturned).toBe(true);
+    // What fetch takes for a text stays one.
+    const text = new String('text');
+    await get(api, { method: 'PUT', body: text as string });
+    expect(requests[3]!.init.body).toBe(text);
+  });
+});
+
+describe('headers that can be read once', () => {
+  const pairs = () =>
+    new Map([
+      ['authorization', 'secret'],
+      ['idempotency-key', '1'],
+    ]).entries();
+  function* generated() {
+    yield* pairs();
+  }
+
+  // biome-ignore format: aligned rows
+  it.each<[string, () => unknown]>([
+    [ 'an iterator',   pairs ],
+    [ 'a generator',   generated ],
+    [ 'a Map',         () => new Map(pairs()) ],
+    [ 'Headers',       () => new Headers([...pairs()]) ],
+    [ 'pairs',         () => [...pairs()] ],
+    [ 'an object',     () => Object.fromEntries(pairs()) ],
+  ])('reach every attempt: %s', async (_, headers) => {
+    const { get, requests } = begin([503, 503, 200]);
+    await get(api, { method: 'POST', body: '{}', headers: headers() as HeadersInit });
+    const sent = requests.map(({ init }) => new Headers(init.headers).get('authorization'));
+    expect(sent).toEqual(['secret', 'secret', 'secret']);
+  });
+});
+
+describe('redirects', () => {
+  const redirected = (status: number, url: string, headers?: HeadersInit) => {
+    const response = new Response(null, { status, headers: headers ?? {} });
+    return Object.defineProperties(response, { redirected: { value: true }, url: { value: url } });
+  };
+
+  it('what another origin answered is held against that one', async () => {
+    const { codeOf, fetch } = begin([redirected(503, 'https://b.example.com/x', { 'Retry-After': '20' })], {
+      retry: false,
+      random: () => 0,
+      circuitBreaker: { consecutiveFailures: 1 },
+    });
+    expect(await codeOf()).toBe(503);
+    expect(fetch.origins()).toMatchObject([
+      { origin: 'https://api.example.com', circuit: 'closed', delayMs: 0, inFlight: 0 },
+      { origin: 'https://b.example.com', circuit: 'open', delayMs: 20_000, inFlight: 0 },
+    ]);
+    // Open, it hears nothing more, and does not count as refused what it was not asked for.
+    expect(await codeOf()).toBe(503);
+  });
+
+  it('within an origin they are its own', async () => {
+    const { codeOf, fetch } = begin([redirected(503, 'https://api.example.com/other', { 'Retry-After': '20' })], {
+      retry: false,
+      random: () => 0,
+      circuitBreaker: { consecutiveFailures: 1 },
+    });
+    await codeOf();
+    expect(fetch.origins()).toMatchObject([{ origin: 'https://api.example.com', circuit: 'open', delayMs: 20_000 }]);
+  });
+});
+
+describe('a server that hangs', () => {
+  it.each<[string, ResilientFetchOptions]>([
+    ['when the time for all attempts is shorter than for each', { totalTimeout: '2s' }],
+    ['when the time for each is up', { timeout: '2s' }],
+  ])('opens the circuit %s', async (_, options) => {
+    const { codeOf, fetch } = begin(['hangs'], { ...alone, circuitBreaker: { consecutiveFailures: 2 }, ...options });
+    expect([await codeOf(), await codeOf(), await codeOf()]).toEqual(['timed-out', 'timed-out', 'circuit-open']);
+    expect(fetch.origins()[0]).toMatchObject({ circuit: 'open', inFlight: 0 });
+  });
+
+  it("opens the circuit when the time of the caller's own signal is up", async () => {
+    const { fetch } = begin(['hangs'], { circuitBreaker: { consecutiveFailures: 2 } });
+    for (let i = 0; i < 2; i += 1)
+      await expect(fetch(api, { signal: AbortSignal.timeout(1) })).rejects.toMatchObject({ name: 'TimeoutError' });
+    expect(fetch.origins()[0]).toMatchObject({ circuit: 'open', inFlight: 0 });
+  });
+});
+
+describe('an answer that nobody gets', () => {
+  it.each([0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20])('is let go, given up %d promises after its head', async (turns) => {
+    let isCancelled = false;
+    let arrive: () => void = () => undefined;
+    const deaf = () =>
+      new Promise<Response>((resolve) => {
+        const body = bodyOf(() => {
+          isCancelled = true;
+        });
+        arrive = () => resolve(new Response(body));
+      });
+    const { fetch } = begin([deaf], { totalTimeout: '1m' });
+    const given = new AbortController();
+    const response = fetch(api, { signal: given.signal }).then(
+      () => 'answered',
+      () => 'gave up',
+    );
+    await turn();
+    arrive();
+    for (let i = 0; i < turns; i += 1) await Promise.resolve();
+    given.abort(new Error('enough'));
+    const end = await response;
+    await turn();
+    expect(isCancelled).toBe(end === 'gave up');
+  });
+
+  it('is let go when its caller gives up while the next attempt is waited for', async () => {
+    const { fetch, clock, cancelled } = begin([503], { pacer: false, retry: { baseDelay: '10s' } });
+    const given = new AbortController();
+    const response = fetch(api, { signal: given.signal });
+    response.catch(() => undefined);
+    await clock.pass(10);
+    expect(cancelled).toEqual([]);
+    given.abort(new Error('enough'));
+    await expect(response).rejects.toThrow('enough');
+    expect(cancelled).toEqual([0]);
   });
 });
 
@@ -531,6 +925,26 @@ describe('the signal of the caller', () => {
     }
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
+
+  it('keeps nothing of a body that is dropped, although who stops it has to know it', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    // As every real fetch does: its signal holds what it has to stop.
+    const fetch = resilientFetch({
+      async fetch(_, init) {
+        const response = new Response('text');
+        init?.signal?.addEventListener('abort', () => void response.body?.cancel());
+        return response;
+      },
+    });
+    const { signal } = new AbortController();
+    for (let i = 0; i < 10; i += 1) await (await fetch(api, { signal })).text();
+    for (let i = 0; i < 50 && getEventListeners(signal, 'abort').length > 0; i += 1) {
+      collect();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
 });
 
 describe('origins', () => {
@@ -576,6 +990,15 @@ describe('options', () => {
   it.each<[object, string]>([
     [ { retries: 3 },                         'resilientFetch options has no field "retries".' ],
     [ { retry: 3 },                           'retry must be false, or an object of options, got 3.' ],
+    [ { retry: [] },                          'retry must be false, or an object of options, got [].' ],
+    [ { retry: { isRetryable: () => true } }, 'retry.isRetryable cannot be given: it is decided here.' ],
+    [ { circuitBreaker: { isFailure: () => true } }, 'circuitBreaker.isFailure cannot be given' ],
+    [ { circuitBreaker: { clock: {} } },      'circuitBreaker.clock cannot be given' ],
+    [ { adaptiveThrottle: { isIgnored: () => true } }, 'adaptiveThrottle.isIgnored cannot be given' ],
+    [ { circuitBreaker: circuitBreaker() },   'circuitBreaker is made for each origin. Give a function: (origin) => ...' ],
+    [ { bulkhead: bulkhead({ limit: 1 }) },   'bulkhead is made for each origin. Give a function' ],
+    [ { bulkhead: { name: 'x' } },            'bulkhead.name cannot be given' ],
+    [ { pacer: { maxKeys: 3 } },              'pacer.maxKeys cannot be given' ],
     [ { retry: { attempts: 0 } },             'attempts must be a whole number' ],
     [ { retry: { statuses: '503' } },         'statuses must be a list of HTTP statuses, got "503".' ],
     [ { retry: { budget: { ratio: -1 } } },   'ratio must be a number from 0' ],

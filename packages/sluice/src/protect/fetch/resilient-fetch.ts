@@ -8,11 +8,15 @@
  * answered in time, ends in a `SluiceError`.
  */
 import { functionOf } from '../option-checks.ts';
-import type { Answer } from '../outbound/answers.ts';
+import { type Answer, blameCaller } from '../outbound/answers.ts';
+import type { OutboundEvents } from '../outbound/events.ts';
 import type { OutboundOptions } from '../outbound/options.ts';
-import { type OriginStats, type Outbound, type OutboundEvents, outbound } from '../outbound/outbound.ts';
+import type { OriginStats } from '../outbound/origin.ts';
+import { type Outbound, outbound } from '../outbound/outbound.ts';
+import { ownBody } from '../outbound/own-body.ts';
 import { whenAborted } from '../when-aborted.ts';
 import { followBody } from './follow-body.ts';
+import { isRefusedByPlatform } from './refused-by-platform.ts';
 import { type FetchInput, requestFacts } from './request-facts.ts';
 
 /** What is called for each attempt. */
@@ -47,12 +51,24 @@ export function resilientFetch(options: ResilientFetchOptions = {}): ResilientFe
     if (facts === undefined) return make(input, init);
     const { signal } = facts;
 
+    async function send(ofAttempt: AbortSignal): Promise<Response> {
+      const sent = withSignal(init, facts!.headers, ofAttempt);
+      const own = ownBody(sent.body);
+      try {
+        return await make(input, own.body === sent.body ? sent : { ...sent, body: own.body as BodyInit });
+      } catch (error) {
+        own.failedWith(error);
+        if (error instanceof TypeError && isRefusedByPlatform(facts!, sent)) blameCaller(error);
+        throw error;
+      }
+    }
+
     const links: (() => void)[] = [];
     async function attempt(given?: AbortSignal): Promise<FetchAnswer> {
       const controller = new AbortController();
       // Until the whole call is over: an answer that is given up on its way through the protections is ended by it too.
       if (given) links.push(whenAborted(given, () => controller.abort(given.reason)));
-      const response = await make(input, withSignal(init, controller.signal));
+      const response = await send(controller.signal);
       if (given?.aborted) {
         // A fetch that does not listen to its signal. Nobody waits for its answer any more.
         discard(response);
@@ -75,7 +91,9 @@ export function resilientFetch(options: ResilientFetchOptions = {}): ResilientFe
 
 function answerWith(response: Response, controller: AbortController): FetchAnswer {
   const { status, headers } = response;
-  return { status, headers, response, controller, discard: () => discard(response) };
+  // Not every fetch says where an answer came from.
+  const redirectedTo = response.redirected && URL.canParse(response.url) ? new URL(response.url) : undefined;
+  return { status, headers, redirectedTo, response, controller, discard: () => discard(response) };
 }
 
 function discard(response: Response): void {
@@ -105,12 +123,17 @@ const initFields = [
 ] as const;
 
 /** The same, with another signal, in an object that can be spread: the fetch that is given may well do so. */
-function withSignal(init: RequestInit | undefined, signal: AbortSignal): RequestInit {
+function withSignal(
+  init: RequestInit | undefined,
+  headers: RequestInit['headers'] | undefined,
+  signal: AbortSignal,
+): RequestInit {
   const fields: Record<string, unknown> = { ...init };
   // An init may be a `Request`, whose fields are not its own.
   for (const field of initFields) {
     const value = (init as Record<string, unknown> | undefined)?.[field];
     if (value !== undefined) fields[field] = value;
   }
+  if (headers) fields.headers = headers;
   return { ...fields, signal };
 }

@@ -5,8 +5,9 @@ import { Agent, fetch as undiciFetch, request as undiciRequest } from 'undici';
 import { resilientFetch } from '../fetch/resilient-fetch.ts';
 import type { PassingClock } from '../passing-clock.test-support.ts';
 import { resilientInterceptor } from '../undici/resilient-interceptor.ts';
+import type { OutboundEvents } from './events.ts';
 import type { OutboundOptions } from './options.ts';
-import type { OriginStats, OutboundEvents } from './outbound.ts';
+import type { OriginStats } from './origin.ts';
 
 export interface RealServer {
   readonly url: string;

@@ -17,6 +17,16 @@ export function isWhole(body: unknown): boolean {
   return wholes.includes(Object.prototype.toString.call(body).slice('[object '.length, -1));
 }
 
+/**
+ * Headers that can be read as often as there are attempts: pairs, where they came as something that is iterated, and perhaps only once.
+ * Undefined where they may stay as they are.
+ */
+export function keptPairs(headers: unknown): readonly unknown[] | undefined {
+  if (typeof headers !== 'object' || headers === null || !(Symbol.iterator in headers)) return undefined;
+  if (Array.isArray(headers) || Object.prototype.toString.call(headers) === '[object Headers]') return undefined;
+  return [...(headers as Iterable<unknown>)];
+}
+
 /** In `Headers`, pairs, a plain object, or a flat list in which names and values take turns. */
 function hasHeader(headers: unknown, name: string): boolean {
   if (typeof headers !== 'object' || headers === null) return false;

@@ -25,7 +25,12 @@ const crowdWeight = 0.2;
 // that comes too early finds nothing left, and then nothing goes until the end.
 const reserve = 0.05;
 
+// One odd count must not make it seem that a budget is shared with millions: nobody would make a second call in a window then, and
+// without one nobody finds out otherwise. (Nor can more than the limit have been used.)
+const maxCrowd = 1000;
+
 export class Budget {
+  private readonly maxBlockMs: number;
   private readonly random: () => number;
   /** The number of the call whose answer counts, and of the last that was made before that answer came. */
   private sequence = -1;
@@ -47,9 +52,14 @@ export class Budget {
   private sent: SentCalls | undefined;
   /** Since when every answer said that the end is a window away or more. */
   private isFullSinceMs = Number.POSITIVE_INFINITY;
+  /** It comes back little by little, as far as can be told: its end is no further away than that would take. */
+  private mayRefill = false;
   private readMs = 0;
+  /** When the server last said anything about it. */
+  private toldMs = Number.NEGATIVE_INFINITY;
 
-  constructor(random: () => number) {
+  constructor(maxBlockMs: number, random: () => number) {
+    this.maxBlockMs = maxBlockMs;
     this.random = random;
   }
 
@@ -57,6 +67,7 @@ export class Budget {
   read(policy: ParsedPolicy, sequence: number, lastSequence: number, nowMs: number): void {
     const { remaining = 0, resetAfterMs, windowMs, limit, cost = 1, unit } = policy;
     const isKnown = !this.isOver(nowMs);
+    this.toldMs = nowMs;
     const lengthMs = resetAfterMs ?? windowMs ?? 0;
     if (isKnown && sequence <= this.sequenceAtAnswer) {
       // Both were under way at once. Which of them the server counted last cannot be known, so only bad news counts.
@@ -66,7 +77,10 @@ export class Budget {
     }
     const own = (sequence - this.sequence) * this.cost;
     const used = this.remaining - remaining;
-    if (isKnown && used > 0) this.crowd += crowdWeight * (Math.max(1, used / Math.max(1, own)) - this.crowd);
+    if (isKnown && used > 0) {
+      const many = Math.max(1, Math.min(maxCrowd, this.limit, used / Math.max(1, own)));
+      this.crowd += crowdWeight * (many - this.crowd);
+    }
     // Where something came back, a new window may have begun before the end of the last was due.
     const isSameEnd = isKnown && used >= own && this.endMs > nowMs + lengthMs - roundingMs;
     this.endMs = isSameEnd ? Math.min(this.endMs, nowMs + lengthMs) : nowMs + lengthMs;
@@ -89,6 +103,11 @@ export class Budget {
     this.sent?.add(nowMs);
   }
 
+  /** A call that was added was not made after all. */
+  takeBack(atMs: number): void {
+    this.sent?.takeBack(atMs);
+  }
+
   /** A call ended, and the server said nothing about this budget. */
   addUntold(): void {
     this.untold += 1;
@@ -96,7 +115,7 @@ export class Budget {
 
   /** Nobody has said what there is now. */
   isOver(nowMs: number): boolean {
-    return nowMs >= this.endMs;
+    return nowMs >= this.believedUntilMs();
   }
 
   /** Whether it is over since the last time that somebody asked. */
@@ -108,7 +127,8 @@ export class Budget {
 
   /** Even if all of it has come back, that many calls under way would use it up. */
   isFilledBy(inFlight: number): boolean {
-    return this.isOfCalls && inFlight * this.cost >= Math.max(1, this.limit);
+    // Where nothing was ever left, nobody knows how much that is.
+    return this.isOfCalls && this.limit > 0 && inFlight * this.cost >= this.limit;
   }
 
   /** So little is left that it has to be spread. */
@@ -119,12 +139,62 @@ export class Budget {
 
   /** When the next call may be made, after one at `sentMs`. */
   nextMs(inFlight: number, startBelow: number, sentMs: number): number {
-    // A part of a call is one by chance: many who each own a part of the last call do not all make it.
-    const own = Math.floor(this.left(inFlight) / this.crowd + (this.crowd > 1 ? this.luck : 0));
+    return Math.min(this.believedUntilMs(), this.toldNextMs(inFlight, startBelow, sentMs));
+  }
+
+  /** When somebody behind so many others in line may go at the earliest, by what is known now. */
+  nextMsBehind(ahead: number, inFlight: number, startBelow: number, sentMs: number, nowMs: number): number {
+    const firstMs = this.nextMs(inFlight, startBelow, sentMs);
+    if (ahead === 0 || !this.isOfCalls) return firstMs;
+    const own = Math.max(0, this.own(inFlight));
+    const callsOfLimit = Math.max(1, this.limit / this.cost / this.crowd);
+    // Each window after this one has to do for as many as the limit, and may begin a rounding earlier than it was told.
+    const windows = Math.floor(Math.max(0, ahead - own) / callsOfLimit);
+    let atMs = this.endMs + Math.max(0, windows * (this.windowMs ?? 0) - roundingMs);
+    if (ahead < own || this.isSliding())
+      atMs = Math.min(atMs, this.spreadMs(ahead, own, inFlight, startBelow, sentMs, nowMs));
+    // What is left was told in whole units: of the next one nearly all may have been there.
+    if (this.mayRefill) atMs = Math.min(atMs, this.readMs + ((ahead - own) * this.windowMs!) / callsOfLimit);
+    return Math.max(firstMs, Math.min(atMs, this.toldMs + this.maxBlockMs));
+  }
+
+  private toldNextMs(inFlight: number, startBelow: number, sentMs: number): number {
+    const own = this.own(inFlight);
     if (own < 1) return this.endMs;
     if (sentMs === Number.NEGATIVE_INFINITY || !this.isTight(inFlight, startBelow)) return Number.NEGATIVE_INFINITY;
-    const spacingMs = this.isSliding() ? this.slidingSpacingMs(own, sentMs) : (this.endMs - sentMs) / (own + 1);
-    return sentMs + spacingMs;
+    return sentMs + this.spacingMs(own, sentMs);
+  }
+
+  /** The first of those in line go at once while there is plenty, and the rest at equal distances. */
+  private spreadMs(
+    ahead: number,
+    own: number,
+    inFlight: number,
+    startBelow: number,
+    sentMs: number,
+    nowMs: number,
+  ): number {
+    const left = this.left(inFlight);
+    const plenty = Math.min(left, Math.floor(left - (startBelow * this.limit) / this.cost) + 1);
+    const atOnce = Math.max(sentMs === Number.NEGATIVE_INFINITY ? 1 : 0, plenty);
+    if (ahead < atOnce) return Number.NEGATIVE_INFINITY;
+    const fromMs = atOnce > 0 ? nowMs : sentMs;
+    return fromMs + (ahead - atOnce + 1) * this.spacingMs(Math.max(0, own - atOnce), fromMs);
+  }
+
+  private spacingMs(own: number, sentMs: number): number {
+    return this.isSliding() ? this.slidingSpacingMs(own, sentMs) : (this.endMs - sentMs) / (own + 1);
+  }
+
+  /** Its end, or when what was said about it is too long ago to keep anybody waiting. */
+  private believedUntilMs(): number {
+    return Math.min(this.endMs, this.toldMs + this.maxBlockMs);
+  }
+
+  /** How many of the calls that are left are for us. */
+  private own(inFlight: number): number {
+    // A part of a call is one by chance: many who each own a part of the last call do not all make it.
+    return Math.floor(this.left(inFlight) / this.crowd + (this.crowd > 1 ? this.luck : 0));
   }
 
   /** How many more calls may be made before the end. */
@@ -137,6 +207,8 @@ export class Budget {
     if (windowMs !== this.windowMs) this.sent = windowMs === undefined ? undefined : new SentCalls(windowMs);
     this.windowMs = windowMs;
     const isFull = windowMs !== undefined && lengthMs >= windowMs;
+    const refillMs = ((this.limit - this.remaining) / this.limit) * (windowMs ?? 0);
+    this.mayRefill = this.isOfCalls && lengthMs <= refillMs + roundingMs && windowMs !== undefined;
     this.isFullSinceMs = isFull ? Math.min(this.isFullSinceMs, nowMs) : Number.POSITIVE_INFINITY;
   }
 

@@ -6,8 +6,10 @@
  *      nothing left                     at the end of that time
  *      Retry-After                      when it is over, and a little later by chance
  *
- * Once such a time is over, nobody knows what there is: one call finds out, and the others wait for its answer.
+ * Once such a time is over, nobody knows what there is: one call finds out, and the others wait for its answer. A time that is longer
+ * than anybody should be kept waiting by one odd header is over after `maxBlockMs`.
  */
+import { type InLine, Line } from '../line.ts';
 import type { ParsedPolicy, ParsedRateLimit } from '../rate-limit-headers/parsed.ts';
 import { Budget } from './budget.ts';
 
@@ -16,20 +18,26 @@ const patienceMs = 1000;
 
 const maxBudgets = 16;
 
+/** A call that was made at that moment, and has not ended: its number, and its place among the others. */
+export type CallUnderWay = InLine<{ readonly sequence: number; readonly atMs: number }>;
+
 export class Pace {
   private readonly startBelow: number;
+  private readonly maxBlockMs: number;
   private readonly random: () => number;
   private readonly budgets = new Map<string, Budget>();
   private sent = 0;
-  private inFlight = 0;
-  private sentMs = Number.NEGATIVE_INFINITY;
+  private readonly underWay: Line<CallUnderWay['value']> = new Line();
+  /** When the latest of those was made that have ended. */
+  private madeMs = Number.NEGATIVE_INFINITY;
   private blockedUntilMs = Number.NEGATIVE_INFINITY;
   private isUnsure = false;
   /** The number of the call that finds out. */
   private scout: number | undefined;
 
-  constructor(startBelow: number, random: () => number) {
+  constructor(startBelow: number, maxBlockMs: number, random: () => number) {
     this.startBelow = startBelow;
+    this.maxBlockMs = maxBlockMs;
     this.random = random;
   }
 
@@ -39,46 +47,54 @@ export class Pace {
     return this.inFlight === 0 && !this.isUnsure && !this.isBlocked() && !this.hasBudget(nowMs);
   }
 
-  /** How long the next call has to wait; 0: not at all. */
-  delayMs(nowMs: number): number {
+  /** How long the next call has to wait, or one behind so many others in line has to at least; 0 or less: not at all. */
+  delayMs(nowMs: number, ahead = 0): number {
     this.catchUp(nowMs);
+    const { inFlight, sentMs, startBelow } = this;
     let nextMs = this.isBlocked() ? this.blockedUntilMs : nowMs;
     let isOneOut = this.isUnsure && this.scout !== undefined;
     for (const budget of this.budgets.values()) {
-      if (!budget.isOver(nowMs)) nextMs = Math.max(nextMs, budget.nextMs(this.inFlight, this.startBelow, this.sentMs));
-      else if (budget.isFilledBy(this.inFlight)) isOneOut = true;
+      if (!budget.isOver(nowMs))
+        nextMs = Math.max(nextMs, budget.nextMsBehind(ahead, inFlight, startBelow, sentMs, nowMs));
+      else if (budget.isFilledBy(inFlight)) isOneOut = true;
     }
-    if (isOneOut) nextMs = Math.max(nextMs, this.sentMs + patienceMs);
+    if (isOneOut) nextMs = Math.max(nextMs, sentMs + patienceMs);
     return nextMs - nowMs;
   }
 
-  /** Counts a call that is made now, and gives it a number. */
-  send(nowMs: number): number {
+  /** Counts a call that is made now. */
+  send(nowMs: number): CallUnderWay {
     this.sent += 1;
-    this.inFlight += 1;
-    this.sentMs = nowMs;
     for (const budget of this.budgets.values()) budget.add(nowMs);
     if (this.isUnsure) this.scout = this.sent;
-    return this.sent;
+    return this.underWay.add({ sequence: this.sent, atMs: nowMs });
   }
 
-  /** A call of `send` was answered, and the answer said this. */
-  answered(sequence: number, parsed: ParsedRateLimit, nowMs: number): void {
-    this.notMade(sequence);
-    this.learn(parsed, nowMs, sequence);
+  /** A call of `send` was answered. What the answer says is for `learn`. */
+  answered(call: CallUnderWay): void {
+    this.end(call);
+    this.madeMs = Math.max(this.madeMs, call.value.atMs);
   }
 
   /** A call of `send` has no answer. */
-  unanswered(sequence: number): void {
-    this.notMade(sequence);
+  unanswered(call: CallUnderWay): void {
+    this.answered(call);
     // The server may have seen it all the same.
     for (const budget of this.budgets.values()) budget.addUntold();
   }
 
-  /** A call of `send` was not made after all. */
-  notMade(sequence: number): void {
-    this.inFlight -= 1;
-    if (this.scout === sequence) this.scout = undefined;
+  /** A call of `send` was not made after all: its turn is somebody else's. */
+  notMade(call: CallUnderWay): void {
+    this.end(call);
+    for (const budget of this.budgets.values()) budget.takeBack(call.value.atMs);
+  }
+
+  /** All that the server has said. Calls under way stay what they are. */
+  forget(): void {
+    this.budgets.clear();
+    this.blockedUntilMs = Number.NEGATIVE_INFINITY;
+    this.isUnsure = false;
+    this.scout = undefined;
   }
 
   /** The server said this, in answer to the call of that number. */
@@ -95,9 +111,24 @@ export class Pace {
     for (const budget of this.budgets.values()) if (!told.has(budget)) budget.addUntold();
   }
 
-  /** No call before that. */
-  block(forMs: number, nowMs: number): void {
-    this.blockedUntilMs = Math.max(this.blockedUntilMs, nowMs + forMs);
+  /** No call for so long, and longer by that share of it: no two should come back at the same moment. */
+  block(forMs: number, longerBy: number, nowMs: number): void {
+    const blockMs = Math.min(forMs, this.maxBlockMs) * (1 + longerBy);
+    this.blockedUntilMs = Math.max(this.blockedUntilMs, nowMs + blockMs);
+  }
+
+  private get inFlight(): number {
+    return this.underWay.length;
+  }
+
+  /** When the latest call was made. */
+  private get sentMs(): number {
+    return Math.max(this.madeMs, this.underWay.last?.value.atMs ?? Number.NEGATIVE_INFINITY);
+  }
+
+  private end(call: CallUnderWay): void {
+    this.underWay.remove(call);
+    if (this.scout === call.value.sequence) this.scout = undefined;
   }
 
   private isBlocked(): boolean {
@@ -128,7 +159,7 @@ export class Pace {
     const known = this.budgets.get(id);
     if (known) return known;
     if (this.budgets.size === maxBudgets && !this.forgetOne(nowMs)) return undefined;
-    const budget = new Budget(this.random);
+    const budget = new Budget(this.maxBlockMs, this.random);
     this.budgets.set(id, budget);
     return budget;
   }

@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { Headers as UndiciHeaders } from 'undici';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Clock } from '../../vocabulary/clock.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { bulkhead } from '../bulkhead/bulkhead.ts';
 import { PassingClock, turn } from '../passing-clock.test-support.ts';
+import type { HeaderSource } from '../rate-limit-headers/header-lines.ts';
 import { wrap } from '../wrap/wrap.ts';
 import { type PacedCall, type PacerOptions, pacer } from './pacer.ts';
 
@@ -138,6 +140,139 @@ describe('what the headers say decides how long the next call waits', () => {
   });
 });
 
+describe('a call that was not made after all', () => {
+  it('gives its turn to the next one', async () => {
+    const { clock, pace, send, wait } = begin();
+    await send(left(4, 60, 10, 60));
+    const [refused, next] = [wait(), wait()];
+    await clock.pass(12_000);
+    expect([refused.atMs, next.atMs]).toEqual([12_000, undefined]);
+    refused.call!.notMade();
+    expect(pace.delayMs('k')).toBe(12_000); // behind the one that is about to go
+    await turn();
+    expect(next.atMs).toBe(12_000);
+  });
+
+  it('leaves no trace, in whichever order several are given back', async () => {
+    for (const order of [
+      [0, 1, 2],
+      [2, 1, 0],
+      [1, 2, 0],
+    ]) {
+      const { clock, pace, send, wait } = begin({ maxDelay: '1m' });
+      await send(left(4, 60, 10, 60));
+      const calls = [wait(), wait(), wait()];
+      await clock.pass(36_000);
+      expect(pace.delayMs('k')).toBe(12_000);
+      for (const i of order) calls[i]!.call!.notMade();
+      expect(pace.delayMs('k')).toBe(0);
+      pace.learn('k', left(4, 24, 10, 60));
+      // The last that was made was at 0: one every fifth of a minute.
+      expect(pace.delayMs('k')).toBe(0);
+    }
+  });
+
+  it('counts in the spacing as long as it is under way, and then only if it was made', async () => {
+    const { clock, pace, send } = begin();
+    await send(left(4, 60, 10, 60));
+    await clock.pass(20_000);
+    const [early] = [await pace.ready('k')];
+    await clock.pass(10_000);
+    const late = await pace.ready('k');
+    expect(pace.delayMs('k')).toBe(10_000); // two are left of half a minute
+    early.unanswered();
+    late.notMade();
+    expect(pace.delayMs('k')).toBe(0); // three of what was left at 20 s: the next was due at 30 s
+  });
+});
+
+describe('a header that is wrong, or meant otherwise', () => {
+  const dayMs = 86_400_000;
+
+  // biome-ignore format: aligned rows
+  it.each<[string, object, number]>([
+    // what it says                          headers                                                                  status
+    [ 'nothing is left for 31 million years', { RateLimit: '"x";r=0;t=999999999999999' },                               200 ],
+    [ 'little is left for as long',           { RateLimit: '"x";r=1;t=999999999999999', 'RateLimit-Policy': '"x";q=9' }, 200 ],
+    [ 'milliseconds, read as seconds',        { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '60000' },           200 ],
+    [ 'come back in 31 years',                { 'Retry-After': '1000000000' },                                          429 ],
+    [ 'come back in the year 9999',           { 'Retry-After': 'Fri, 31 Dec 9999 23:59:59 GMT' },                       503 ],
+  ])('keeps nobody waiting for longer than maxBlock: %s', async (_, headers, status) => {
+    const { clock, pace, send, wait } = begin();
+    await send(headers, status);
+    expect(pace.delayMs('k')).toBe(3_600_000);
+    await clock.pass(3_599_000);
+    const waiters = [wait(), wait(), wait()];
+    await clock.pass(1000);
+    // One finds out.
+    expect(waiters.map(({ atMs }) => atMs)).toEqual([3_600_000, undefined, undefined]);
+    waiters[0]!.call!.answered({}, 200);
+    await turn();
+    expect(waiters.map(({ atMs }) => atMs)).toEqual([3_600_000, 3_600_000, 3_600_000]);
+    expect(pace.delayMs('k')).toBe(0);
+  });
+
+  it('is believed again where the server says it again', async () => {
+    const { clock, pace, send } = begin({ maxBlock: '1m' });
+    await send(left(0, 86_400));
+    for (let minute = 0; minute < 3; minute += 1) {
+      await clock.pass(59_999);
+      expect(pace.delayMs('k')).toBe(1);
+      await clock.pass(1);
+      await send(left(0, 86_400));
+      expect(pace.delayMs('k')).toBe(60_000);
+    }
+  });
+
+  it('does not make all come back at once', async () => {
+    const { pace, send } = begin({ random: () => 0.5 });
+    await send({ 'Retry-After': '1000000000' }, 429);
+    expect(pace.delayMs('k')).toBe(3_600_000 * 1.125);
+  });
+
+  it('does not change how what is left is spread, as long as it is believed', async () => {
+    const { pace, send } = begin({ maxBlock: '1h' });
+    await send(left(99, 86_400, 1000, 86_400));
+    expect(pace.delayMs('k')).toBe(dayMs / 100);
+  });
+
+  it('and counts that are, do not make a limit seem shared for ever', async () => {
+    const { clock, pace, send } = begin({ startBelow: 0, random: () => 0.5 });
+    await send({ RateLimit: '"p";r=999999999999999;t=10;q=100' });
+    await send({ RateLimit: '"p";r=90;t=10;q=100' });
+    for (let i = 0; i < 40; i += 1) {
+      await clock.pass(10_000);
+      await send({ RateLimit: '"p";r=90;t=10;q=100' });
+      await send({ RateLimit: '"p";r=89;t=10;q=100' });
+    }
+    expect(pace.delayMs('k')).toBe(0);
+  });
+
+  it('can be read as it was meant', async () => {
+    const { pace, send } = begin({ reset: 'milliseconds' });
+    await send({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '60000' });
+    expect(pace.delayMs('k')).toBe(60_000);
+  });
+
+  it('can be forgotten, and those who wait go', async () => {
+    const { pace, send, wait, clock } = begin();
+    await send({ ...left(0, 20), 'Retry-After': '20' }, 429);
+    const waiters = [wait(), wait()];
+    await turn();
+    pace.forget('other');
+    await turn();
+    expect(waiters.map(({ atMs }) => atMs)).toEqual([undefined, undefined]);
+    pace.forget('k');
+    expect(pace.delayMs('k')).toBe(0);
+    await turn();
+    expect(waiters.map(({ atMs }) => atMs)).toEqual([0, 0]);
+    expect([pace.stats().waiting, clock.sleeping]).toEqual([0, 0]);
+    // What is said from now on counts again, also in answer to a call from before.
+    waiters[0]!.call!.answered(left(0, 7), 200);
+    expect(pace.delayMs('k')).toBe(7000);
+  });
+});
+
 describe('when the time is over', () => {
   it('one call finds out, and the others wait for its answer', async () => {
     const { clock, wait, send } = begin();
@@ -245,6 +380,43 @@ describe('a wait', () => {
     );
   });
 
+  it('that would be too long because of others in line is not begun either', async () => {
+    const { clock, pace, send, wait } = begin();
+    const refused: unknown[] = [];
+    pace.on('refused', (event) => refused.push(event));
+    await send(left(4, 60, 10, 60));
+    const waiters = Array.from({ length: 6 }, () => wait());
+    await turn();
+    // One every twelve seconds, and nobody waits for longer than thirty.
+    expect(waiters.map(({ error }) => error)).toEqual([undefined, undefined, ...Array(4).fill('throttled')]);
+    expect(refused).toEqual(Array(4).fill({ key: 'k', delayMs: 36_000, reason: 'max-delay' }));
+    expect(pace.delayMs('k')).toBe(36_000);
+    await clock.pass(24_000);
+    expect(waiters.map(({ atMs }) => atMs)).toEqual([12_000, 24_000, ...Array(4).fill(undefined)]);
+  });
+
+  // biome-ignore format: aligned rows
+  it.each<[string, object, number, number[]]>([
+    // what the server says                                  headers                    in line  waits in seconds, each behind all before
+    [ 'little left: spread',                                 left(4, 60, 10, 60),             6, [12, 24, 36, 48, 60, 60] ],
+    [ 'plenty left: the first go at once',                   left(7, 60, 10, 60),             3, [12, 24, 36] ],
+    [ 'one left: the rest at the end, as many as there are', left(1, 60, 4, 60),              7, [30, 60, 60, 60, 60, 119, 119] ],
+    [ 'no window told: nobody knows what comes after the end', { RateLimit: '"p";r=1;t=60;q=3' }, 4, [30, 60, 60, 60] ],
+    [ 'a bucket that fills up meanwhile: at least its rate', left(2, 48, 10, 60),             6, [16, 16, 16, 16, 16, 18] ],
+    [ 'come back later: all at that time',                   { 'Retry-After': '60' },         3, [60, 60, 60] ],
+  ])('is foretold by the place in line: %s', async (_, headers, length, waits) => {
+    const { pace, send, wait } = begin({ maxDelay: '1d' });
+    await send(headers, 429);
+    const foretold: number[] = [];
+    // Those who go at once are not in line.
+    while (pace.delayMs('k') === 0) await pace.ready('k');
+    for (let i = 0; i < length; i += 1) {
+      foretold.push(Math.round(pace.delayMs('k') / 1000));
+      wait();
+    }
+    expect(foretold).toEqual(waits);
+  });
+
   it('that becomes too long is ended', async () => {
     const { clock, wait, send, pace } = begin({ maxDelay: '15s' });
     await send(left(0, 10));
@@ -297,6 +469,34 @@ describe('a wait', () => {
     expect(pace.delayMs('k')).toBe(10_000);
   });
 
+  it('ends with the failure of a clock that cannot be read, and the next one waits again', async () => {
+    const inner = new PassingClock(1_750_000_000_000);
+    let isBroken = false;
+    const clock: Clock = {
+      now() {
+        if (isBroken) throw new Error('no time');
+        return inner.now();
+      },
+      sleep: (ms, signal) => inner.sleep(ms, signal),
+    };
+    const pace = pacer({ clock, random: () => 0 });
+    pace.learn('k', { 'Retry-After': '7' }, 429);
+    const waiters = Promise.allSettled([pace.ready('k'), pace.ready('k')]);
+    await inner.pass(6999);
+    isBroken = true;
+    await inner.pass(1);
+    await expect(waiters).resolves.toMatchObject([
+      { reason: { message: 'no time' } },
+      { reason: { message: 'no time' } },
+    ]);
+    expect(pace.stats().waiting).toBe(0);
+    isBroken = false;
+    pace.learn('k', { 'Retry-After': '7' }, 429);
+    const next = pace.ready('k');
+    await inner.pass(7000);
+    await expect(next).resolves.toMatchObject({ delayedMs: 7000 });
+  });
+
   it('ends with the failure of a clock that cannot sleep', async () => {
     const inner = new TestClock(1_750_000_000_000);
     const clock: Clock = { now: () => inner.now(), sleep: () => Promise.reject(new Error('no timers')) };
@@ -318,6 +518,60 @@ describe('run', () => {
     const second = pace.run('k', () => clock.now());
     await clock.pass(10_000);
     expect(await second).toBe(1_750_000_010_000);
+  });
+
+  it("reads headers, and leaves alone what is the caller's own", async () => {
+    function* items(): Generator<string> {
+      yield 'Retry-After';
+      yield '60';
+    }
+    const { pace } = begin();
+    const generator = await pace.run('k', () => items());
+    expect([...generator]).toEqual(['Retry-After', '60']);
+    const headers = items();
+    await pace.run('k', () => ({ headers }));
+    expect([...headers]).toEqual(['Retry-After', '60']);
+    // Data that looks like headers, and lists that look like raw ones.
+    await pace.run('k', () => ({ 'Retry-After': '60' }));
+    await pace.run('k', () => ['Retry-After', '60']);
+    for (const value of [undefined, null, 7, 'Retry-After: 60', () => 60, { headers: null }, { headers: 'x' }])
+      expect(await pace.run('k', () => value)).toBe(value);
+    expect(pace.delayMs('k')).toBe(0);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a Response', () => new Response(null, { status: 429, headers: { 'Retry-After': '60' } })],
+    ['Headers', () => new Headers({ 'Retry-After': '60' })],
+    ["undici's own Headers", () => new UndiciHeaders({ 'Retry-After': '60' })],
+    ['a message of Node', () => ({ statusCode: 429, headers: { 'retry-after': '60' } })],
+    ['a response whose headers are raw', () => ({ status: 503, headers: ['Retry-After', '60'] })],
+  ])('reads %s', async (_, answer) => {
+    const { pace } = begin();
+    await pace.run('k', answer);
+    expect(pace.delayMs('k')).toBe(60_000);
+  });
+
+  it('does not fail a call because of what it answered with', async () => {
+    const fail = () => {
+      throw new Error('do not look');
+    };
+    const values = [
+      Object.defineProperty({}, 'headers', { get: fail }),
+      { headers: Object.defineProperty({}, 'retry-after', { get: fail, enumerable: true }) },
+      Object.defineProperty({ headers: {} }, 'status', { get: fail }),
+      { headers: { [Symbol.iterator]: fail } },
+      new Proxy({}, { get: fail, has: fail, ownKeys: fail }),
+    ];
+    const { pace } = begin({ startBelow: 0 });
+    await pace.run('k', () => new Response(null, { headers: left(5, 10) }));
+    // A proxy that throws at everything cannot be the answer of an async function: that looks for `then`.
+    for (const value of values.slice(0, 4)) expect(await pace.run('k', () => value)).toBe(value);
+    const call = await pace.ready('k');
+    expect(() => call.answered(values[4] as HeaderSource)).not.toThrow();
+    // Five were made, and none of them is under way any more.
+    expect(pace.delayMs('k')).toBe(10_000);
+    pace.learn('k', left(1, 10));
+    expect(pace.delayMs('k')).toBe(0);
   });
 
   it('a call that throws has no answer, and one that was not let through was not made', async () => {
@@ -351,6 +605,21 @@ describe('run', () => {
     queueMicrotask(() => given.abort('too late'));
     await expect(ended).rejects.toBe('too late');
     expect(isMade).toBe(false);
+  });
+});
+
+describe('the default clock', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('stands still while a laptop sleeps: dates are compared with the wall clock', () => {
+    const wallMs = Date.now() + 3 * 86_400_000;
+    vi.spyOn(Date, 'now').mockReturnValue(wallMs);
+    const pace = pacer({ random: () => 0 });
+    pace.learn('k', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(Math.floor(wallMs / 1000) + 60) });
+    expect(pace.delayMs('k')).toBeGreaterThan(58_000);
+    expect(pace.delayMs('k')).toBeLessThanOrEqual(60_000);
   });
 });
 
@@ -398,6 +667,8 @@ describe('events and options', () => {
     [ { startBelow: 2 },           'startBelow must be a number from 0 to 1, got 2.' ],
     [ { startBelow: Number.NaN },  'startBelow must be a number from 0 to 1' ],
     [ { maxDelay: 0 },             'maxDelay must be a time above 0, got 0.' ],
+    [ { maxBlock: 0 },             'maxBlock must be a time above 0, got 0.' ],
+    [ { reset: 'days' },           'reset must be one of "seconds", "milliseconds", "epoch-seconds", "epoch-milliseconds"' ],
     [ { whenTooLong: 'wait' },     'whenTooLong must be one of "throw", "pass", got "wait".' ],
     [ { jitter: -1 },              'jitter must be a number from 0 to 1, got -1.' ],
     [ { maxWaiters: 1.5 },         'maxWaiters must be a whole number from 0 to 1000000, got 1.5.' ],

@@ -20,9 +20,13 @@ import { listenersOf } from '../listeners.ts';
 import { clockOf, randomOf, wholeNumber } from '../option-checks.ts';
 import { wasNotMade } from '../passes.ts';
 import { answerOf, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import { arrivalMs } from '../rate-limit-headers/arrival-time.ts';
 import type { HeaderSource } from '../rate-limit-headers/header-lines.ts';
 import { parseRateLimitHeaders } from '../rate-limit-headers/parse-rate-limit-headers.ts';
+import type { ParsedRateLimit } from '../rate-limit-headers/parsed.ts';
+import { type NumberForm, numberForms } from '../rate-limit-headers/waits.ts';
 import { whenAborted } from '../when-aborted.ts';
+import { headIn, statusOf } from './answers.ts';
 import { Pace } from './pace.ts';
 
 export interface PacerOptions {
@@ -30,6 +34,13 @@ export interface PacerOptions {
   readonly startBelow?: number;
   /** No call waits for longer. Default 30 seconds. */
   readonly maxDelay?: Duration;
+  /**
+   * What the server last said keeps no call from being made for longer than this: then one finds out. So a header that is wrong, or
+   * meant otherwise, costs no more. Default 1 hour.
+   */
+  readonly maxBlock?: Duration;
+  /** What the numbers of `RateLimit-Reset` and `X-RateLimit-Reset` are. Default: told by their size: see `parseRateLimitHeaders`. */
+  readonly reset?: NumberForm;
   /** What happens to a call that would have to wait for longer: `'throw'` a `throttled`, or let it `'pass'` at once. Default `'throw'`. */
   readonly whenTooLong?: 'throw' | 'pass';
   /** After a `Retry-After` everybody waits up to this share of it longer, by chance, so that not all come back at once: 0 to 1. Default 0.25. */
@@ -73,7 +84,7 @@ export interface PacerStats {
 export interface Pacer {
   /** Resolves when a call may be made, first come, first served per key. Rejects with the reason of the signal, with `throttled` where the wait would be too long, with `bulkhead-full` where too many wait. */
   ready(key: string, options?: RunOptions): Promise<PacedCall>;
-  /** How long a call would have to wait now, at least. Changes nothing. */
+  /** How long a call would have to wait now, at least, behind those who wait already. Changes nothing. */
   delayMs(key: string): number;
   /** Waits, makes the call, and learns from the headers of what it answers with. */
   run<T>(key: string, call: ProtectedCall<T>, options?: RunOptions): Promise<T>;
@@ -81,6 +92,8 @@ export interface Pacer {
   of(key: string): Protection;
   /** What a response said that was not waited for here. */
   learn(key: string, response: HeaderSource, status?: number): void;
+  /** Forgets what the server said of the key. Those who wait for it go. */
+  forget(key: string): void;
   /** Calls the listener on each such event, until the returned function is called. */
   on<Name extends keyof PacerEvents>(name: Name, listener: (event: PacerEvents[Name]) => void): () => void;
   stats(): PacerStats;
@@ -105,12 +118,14 @@ interface Lane {
 
 const mostWaiters = 1_000_000;
 const mostKeys = 1_000_000;
-const fields = 'startBelow maxDelay whenTooLong jitter maxWaiters maxKeys clock random';
+const fields = 'startBelow maxDelay maxBlock reset whenTooLong jitter maxWaiters maxKeys clock random';
 
 export function pacer(options: PacerOptions = {}): Pacer {
   knownFields('pacer options', options, fields);
   const startBelow = zeroOrMore('startBelow', options.startBelow ?? 0.5, 1);
   const maxDelayMs = parseDuration(options.maxDelay ?? '30s', 'maxDelay');
+  const maxBlockMs = parseDuration(options.maxBlock ?? '1h', 'maxBlock');
+  const reset = oneOf('reset', options.reset, numberForms);
   const whenTooLong = oneOf('whenTooLong', options.whenTooLong, ['throw', 'pass']) ?? 'throw';
   const jitter = zeroOrMore('jitter', options.jitter ?? 0.25, 1);
   const maxWaiters = wholeNumber('maxWaiters', options.maxWaiters ?? 10_000, 0, mostWaiters);
@@ -121,7 +136,13 @@ export function pacer(options: PacerOptions = {}): Pacer {
   const { on, tell } = listenersOf<PacerEvents>(['delayed', 'blocked', 'refused']);
   const lanes = new LatestUsed<Lane>(
     maxKeys,
-    (key) => ({ key, pace: new Pace(startBelow, random), line: new Line(), isServed: false, alarm: undefined }),
+    (key) => ({
+      key,
+      pace: new Pace(startBelow, maxBlockMs, random),
+      line: new Line(),
+      isServed: false,
+      alarm: undefined,
+    }),
     ({ pace, line }) => line.length === 0 && pace.isFresh(time.now()),
   );
   let waiting = 0;
@@ -136,8 +157,13 @@ export function pacer(options: PacerOptions = {}): Pacer {
     const lane = laneOf(key);
     const nowMs = time.now();
     if (lane.line.length === 0 && lane.pace.delayMs(nowMs) <= 0) return send(lane, 0, nowMs);
+    const delayMs = lane.pace.delayMs(nowMs, lane.line.length);
+    if (delayMs > maxDelayMs) {
+      if (whenTooLong === 'throw') throw tooLong(key, delayMs);
+      return send(lane, 0, nowMs);
+    }
     if (waiting >= maxWaiters) {
-      tell('refused', { key, delayMs: lane.pace.delayMs(nowMs), reason: 'max-waiters' });
+      tell('refused', { key, delayMs, reason: 'max-waiters' });
       throw new SluiceError('bulkhead-full', `As many calls as may be wait to be made already: ${waiting}.`);
     }
     return new Promise((go, refuse) => {
@@ -165,34 +191,39 @@ export function pacer(options: PacerOptions = {}): Pacer {
   /** Lets whoever is first go as soon as it may, until nobody waits. */
   async function serve(lane: Lane): Promise<void> {
     lane.isServed = true;
-    for (let first = lane.line.first; first; first = lane.line.first) {
-      const nowMs = time.now();
-      const delayMs = lane.pace.delayMs(nowMs);
-      const { sinceMs, go, refuse } = first.value;
-      // All wait equally long at most, so who is first runs out of time first.
-      const leftMs = sinceMs + maxDelayMs - nowMs;
-      if (delayMs > 0 && delayMs <= leftMs) {
-        await sleep(lane, delayMs);
-        continue;
+    try {
+      for (let first = lane.line.first; first; first = lane.line.first) {
+        const nowMs = time.now();
+        const delayMs = lane.pace.delayMs(nowMs);
+        const { sinceMs, go, refuse } = first.value;
+        // All wait equally long at most, so who is first runs out of time first.
+        const leftMs = sinceMs + maxDelayMs - nowMs;
+        if (delayMs > 0 && delayMs <= leftMs) {
+          await sleep(lane, delayMs);
+          continue;
+        }
+        leave(lane, first);
+        if (delayMs > 0 && whenTooLong === 'throw') refuse(tooLong(lane.key, delayMs));
+        else go(send(lane, nowMs - sinceMs, nowMs));
       }
-      leave(lane, first);
-      if (delayMs > 0 && whenTooLong === 'throw') refuse(tooLong(lane.key, delayMs));
-      else go(send(lane, nowMs - sinceMs, nowMs));
+    } catch (error) {
+      // The clock does not tell the time, or does not sleep. Nobody can wait by it, and all who do are told.
+      for (let first = lane.line.first; first; first = lane.line.first) {
+        leave(lane, first);
+        first.value.refuse(error);
+      }
+    } finally {
+      lane.isServed = false;
     }
-    lane.isServed = false;
   }
 
+  /** Until so much time has passed, or there is news, or whoever was first has left. */
   async function sleep(lane: Lane, ms: number): Promise<void> {
     const alarm = new AbortController();
     lane.alarm = alarm;
-    const { error } = (await endOf(() => clock.sleep(ms, alarm.signal))) as { readonly error?: unknown };
+    const ended = await endOf(() => clock.sleep(ms, alarm.signal));
     lane.alarm = undefined;
-    // There is news, or whoever was first has left. Anything else is no way for a clock to end, and nobody can wait by it.
-    if (error === undefined || alarm.signal.aborted) return;
-    for (let first = lane.line.first; first; first = lane.line.first) {
-      leave(lane, first);
-      first.value.refuse(error);
-    }
+    if (!alarm.signal.aborted) answerOf(ended);
   }
 
   function tooLong(key: string, delayMs: number): SluiceError {
@@ -204,36 +235,52 @@ export function pacer(options: PacerOptions = {}): Pacer {
   }
 
   function send(lane: Lane, delayedMs: number, nowMs: number): PacedCall {
-    const sequence = lane.pace.send(nowMs);
+    const { pace } = lane;
+    const call = pace.send(nowMs);
     let isEnded = false;
     if (delayedMs > 0) tell('delayed', { key: lane.key, delayMs: delayedMs });
 
     function end(say: () => void): void {
       if (isEnded) return;
       isEnded = true;
-      say();
-      lane.alarm?.abort();
+      try {
+        say();
+      } finally {
+        lane.alarm?.abort();
+      }
     }
 
     return {
       delayedMs,
-      answered: (response, status) => end(() => read(lane, response, status, sequence)),
-      unanswered: () => end(() => lane.pace.unanswered(sequence)),
-      notMade: () => end(() => lane.pace.notMade(sequence)),
+      answered: (response, status) =>
+        end(() => {
+          pace.answered(call);
+          read(lane, response, status, call.value.sequence);
+        }),
+      unanswered: () => end(() => pace.unanswered(call)),
+      notMade: () => end(() => pace.notMade(call)),
     };
   }
 
   function read(lane: Lane, response: HeaderSource, given: number | undefined, sequence?: number): void {
-    // The clock's own time, because dates are compared with it.
-    const parsed = parseRateLimitHeaders(response, { nowMs: clock.now() });
     const nowMs = time.now();
-    const status = given ?? statusOf(response);
-    if (sequence === undefined) lane.pace.learn(parsed, nowMs);
-    else lane.pace.answered(sequence, parsed, nowMs);
+    const { parsed, status } = said(response, given);
+    lane.pace.learn(parsed, nowMs, sequence);
     const { retryAfterMs = 0 } = parsed;
     if (retryAfterMs === 0 || !(status === undefined || status === 429 || status === 503)) return;
-    lane.pace.block(retryAfterMs * (1 + jitter * random()), nowMs);
+    lane.pace.block(retryAfterMs, jitter * random(), nowMs);
     tell('blocked', { key: lane.key, retryAfterMs });
+  }
+
+  function said(response: HeaderSource, given: number | undefined): { parsed: ParsedRateLimit; status?: number } {
+    try {
+      const parsed = parseRateLimitHeaders(response, { nowMs: arrivalMs(clock), ...(reset && { reset }) });
+      const status = given ?? statusOf(response);
+      return { parsed, ...(status !== undefined && { status }) };
+    } catch {
+      // What throws when it is looked at says nothing. The call was answered all the same, and must not fail by it.
+      return { parsed: { policies: [], waitMs: 0 } };
+    }
   }
 
   async function run<T>(key: string, call: ProtectedCall<T>, runOptions: RunOptions = {}): Promise<T> {
@@ -246,14 +293,15 @@ export function pacer(options: PacerOptions = {}): Pacer {
     const ended = await endOf(call, runOptions.signal);
     if (wasNotMade(ended)) paced.notMade();
     else if ('error' in ended) paced.unanswered();
-    else paced.answered(ended.value as HeaderSource);
+    else paced.answered(headIn(ended.value));
     return answerOf(ended);
   }
 
   return {
     ready,
     delayMs(key) {
-      return Math.max(0, lanes.peek(key)?.pace.delayMs(time.now()) ?? 0);
+      const lane = lanes.peek(key);
+      return lane ? Math.max(0, lane.pace.delayMs(time.now(), lane.line.length)) : 0;
     },
     run,
     of: (key) => ({ run: (call, runOptions) => run(key, call, runOptions) }),
@@ -262,14 +310,12 @@ export function pacer(options: PacerOptions = {}): Pacer {
       read(lane, response, status);
       lane.alarm?.abort();
     },
+    forget(key) {
+      const lane = lanes.peek(key);
+      lane?.pace.forget();
+      lane?.alarm?.abort();
+    },
     on,
     stats: () => ({ keys: lanes.size, waiting }),
   };
-}
-
-/** Of a fetch response, or of a message of Node or undici. */
-function statusOf(response: unknown): number | undefined {
-  const { status, statusCode } = (response ?? {}) as { readonly status?: unknown; readonly statusCode?: unknown };
-  if (typeof status === 'number') return status;
-  return typeof statusCode === 'number' ? statusCode : undefined;
 }

@@ -19,6 +19,25 @@ describe('calls that were made', () => {
     expect(sent.total(10_000)).toBe(0);
   });
 
+  it('that were not made after all are taken back, unless they are forgotten already', () => {
+    const sent = new SentCalls(640);
+    sent.takeBack(0);
+    for (const atMs of [0, 5, 100]) sent.add(atMs);
+    sent.takeBack(5);
+    expect(forgotten(sent, 100)).toBe('1 in 550, 1 in 650');
+    sent.takeBack(500); // none was made then
+    expect(sent.total(700)).toBe(1);
+    sent.takeBack(0);
+    expect(sent.total(700)).toBe(1);
+  });
+
+  it('stay counted when the time steps back', () => {
+    const sent = new SentCalls(640);
+    sent.add(1000);
+    sent.add(400);
+    expect(sent.total(1000)).toBe(2);
+  });
+
   it('may be at any time since the epoch', () => {
     const sent = new SentCalls(1000);
     sent.add(1_750_000_000_123.5);

@@ -62,3 +62,39 @@ export async function simulate(simulation: Simulation): Promise<Outcome> {
   await clock.pass(forMs);
   return { allowed, refused, share: allowed / (windows * policy.limit) };
 }
+
+export interface InLine {
+  readonly policy: Policy;
+  /** Calls that are made one after the other before that, and how long after the last of them the others come. */
+  readonly before: number;
+  readonly pauseMs: number;
+  /** Calls that then come at once. */
+  readonly inLine: number;
+}
+
+/** How long each was told that it would have to wait, and how long it then did. */
+export async function waitsInLine({ policy, before, pauseMs, inLine }: InLine) {
+  const clock = new PassingClock(1_750_000_000_123);
+  const server = limiter(policy, { clock }) as { check(key: string): Decision };
+  const pace = pacer({ clock, random: () => 0.5, maxDelay: '1d' });
+  const answer = () => {
+    const decision = server.check('all');
+    return { headers: rateLimitHeaders(decision, { nowMs: clock.now() }), status: decision.allowed ? 200 : 429 };
+  };
+  for (let call = 0; call < before; call += 1) {
+    void pace.run('all', answer);
+    await clock.pass(1);
+  }
+  await clock.pass(pauseMs);
+  const sinceMs = clock.now();
+  const waits: { readonly foretoldMs: number; readonly waitedMs: number }[] = [];
+  for (let call = 0; call < inLine; call += 1) {
+    const foretoldMs = pace.delayMs('all');
+    void pace.run('all', () => {
+      waits.push({ foretoldMs, waitedMs: clock.now() - sinceMs });
+      return answer();
+    });
+  }
+  await clock.pass(20 * 60 * policy.window!);
+  return waits;
+}

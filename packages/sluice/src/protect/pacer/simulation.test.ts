@@ -6,7 +6,7 @@ import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
 import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
-import { simulate } from './simulated-clients.test-support.ts';
+import { simulate, waitsInLine } from './simulated-clients.test-support.ts';
 
 const rate = { limit: 100, window: '10s' } as const;
 const policies: readonly [name: string, policy: Policy][] = [
@@ -67,6 +67,48 @@ describe('a client that has the server for itself', () => {
         },
       ),
       { numRuns: 100 },
+    );
+  });
+});
+
+describe('a wait in line', () => {
+  const arrivals = [
+    fc.integer({ min: 1, max: 30 }),
+    fc.constantFrom(1000, 3000, 10_000, 60_000),
+    fc.integer({ min: 0, max: 30 }),
+    fc.nat(3000),
+    fc.integer({ min: 2, max: 40 }),
+  ] as const;
+
+  // Headers have whole seconds, so that what they foretell may come earlier by nearly one; and who finds out is waited for for a second
+  // at most. Of a window that slides, nobody can tell at first that it does.
+  const roundingMs = 1000;
+
+  it('is never foretold as longer than it then is: nobody is turned away who would have been in time', async () => {
+    await fc.assert(
+      fc.asyncProperty(...arrivals, async (limit, window, before, pauseMs, inLine) => {
+        const waits = await waitsInLine({ policy: fixedWindow({ limit, window }), before, pauseMs, inLine });
+        expect(waits).toHaveLength(inLine);
+        for (const { foretoldMs, waitedMs } of waits) expect(waitedMs + roundingMs).toBeGreaterThanOrEqual(foretoldMs);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('for a bucket that fills up is foretold as longer only by what the first in line waits for', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(gcra, tokenBucket),
+        ...arrivals,
+        async (make, limit, window, before, pauseMs, inLine) => {
+          const waits = await waitsInLine({ policy: make({ limit, window }), before, pauseMs, inLine });
+          expect(waits).toHaveLength(inLine);
+          const firstMs = waits.find(({ foretoldMs }) => foretoldMs > 0)?.foretoldMs ?? 0;
+          for (const { foretoldMs, waitedMs } of waits)
+            expect(waitedMs + firstMs + roundingMs).toBeGreaterThanOrEqual(foretoldMs);
+        },
+      ),
+      { numRuns: 200 },
     );
   });
 });

@@ -23,7 +23,7 @@ import type { DraftPolicy, ParsedPolicy, ParsedRateLimit, Reading } from './pars
 import { prefixes, readPrefix, waitsOf } from './plain-dialects.ts';
 import { readDescriptions, readDictionary, readNamed } from './structured-dialects.ts';
 import { structuredMembers } from './structured-members.ts';
-import { type NumberForm, readHttpDate, readNumber } from './waits.ts';
+import { formOfRetryAfter, type NumberForm, numberForms, readHttpDate, readNumber } from './waits.ts';
 
 export interface ParseRateLimitHeadersOptions {
   /** When the response came, in milliseconds since the epoch. Default: now, by the wall clock. */
@@ -36,7 +36,6 @@ export interface ParseRateLimitHeadersOptions {
 }
 
 const noOptions: ParseRateLimitHeadersOptions = {};
-const numberForms: readonly NumberForm[] = ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds'];
 
 export function parseRateLimitHeaders(
   headers: HeaderSource,
@@ -60,16 +59,14 @@ export function parseRateLimitHeaders(
   };
 }
 
-const longestSkewMs = 86_400_000;
-
 /**
  * The time by the server's clock: its dates and epoch times mean that one. `Date` has whole seconds, cut off. Within its second the
  * own clock is the better one. Outside, one of the two clocks is wrong or the response took long, and `Date` gives the longer wait.
- * More than a day apart, it is no clock to go by.
+ * However far they are apart: a clock that stands still while the machine sleeps is days behind after a long weekend.
  */
 function serverTime(lines: HeaderLines, ownNowMs: number): number {
   const dateMs = readHttpDate(lines.get('date')?.[0] ?? '', ownNowMs);
-  if (dateMs === undefined || Math.abs(dateMs - ownNowMs) > longestSkewMs) return ownNowMs;
+  if (dateMs === undefined) return ownNowMs;
   return ownNowMs >= dateMs && ownNowMs < dateMs + 1000 ? ownNowMs : dateMs;
 }
 
@@ -120,7 +117,9 @@ function describedAs(policies: readonly DraftPolicy[], reading: Reading): DraftP
 
 /** Where several say it, the longest; what a cache held for a while has that much less to go. */
 function readRetryAfter(lines: HeaderLines, nowMs: number, ageMs: number): number | undefined {
-  const waits = waitsOf(lines.get('retry-after-ms'), nowMs, 'milliseconds') ?? waitsOf(lines.get('retry-after'), nowMs);
+  const waits =
+    waitsOf(lines.get('retry-after-ms'), nowMs, 'milliseconds') ??
+    waitsOf(lines.get('retry-after'), nowMs, formOfRetryAfter);
   return waits && Math.max(0, Math.max(...waits) - ageMs);
 }
 

@@ -9,7 +9,7 @@ import type { HeaderLines } from './header-lines.ts';
 import { type DraftPolicy, present, type Reading } from './parsed.ts';
 import { amountOf, readDescriptions, wholeOf } from './structured-dialects.ts';
 import { type Member, structuredMembers } from './structured-members.ts';
-import { type NumberForm, readWaitMs } from './waits.ts';
+import { type GuessForm, type NumberForm, readWaitMs } from './waits.ts';
 
 /** What the headers with this beginning say: limits that they describe, and what is left of limits. */
 export interface Said {
@@ -108,7 +108,7 @@ function unused(quota: number | undefined, used: number | undefined): number | u
 export function waitsOf(
   lines: readonly string[] | undefined,
   nowMs: number,
-  form?: NumberForm,
+  form?: NumberForm | GuessForm,
 ): readonly number[] | undefined {
   const waits = (lines ?? []).flatMap((line) => {
     const wait = readWaitMs(line, nowMs, form);

@@ -31,6 +31,11 @@ describe('structured fields', () => {
     expect(structuredMembers(text).map(show)).toEqual(members);
   });
 
+  it('parameters are counted, also those that say the same again', () => {
+    expect(structuredMembers(`"a"${';x'.repeat(64)}`)).toHaveLength(1);
+    expect(structuredMembers(`"a"${';x'.repeat(65)}`)).toEqual([]);
+  });
+
   it.each([
     '"a',
     '"a"b',

@@ -77,7 +77,7 @@ function readDictionaryKey(reader: Reader): string | undefined {
 
 function readParameters(reader: Reader): Map<string, BareItem> | undefined {
   const parameters = new Map<string, BareItem>();
-  for (;;) {
+  for (let count = 0; ; count += 1) {
     const end = reader.at;
     reader.skip(spaces);
     if (!reader.take(';')) {
@@ -87,7 +87,7 @@ function readParameters(reader: Reader): Map<string, BareItem> | undefined {
     reader.skip(spaces);
     const key = reader.match(keyPattern)?.[0];
     const item = key && (reader.take('=') ? readItem(reader) : yes);
-    if (!key || !item || parameters.size === maxParameters) return undefined;
+    if (!key || !item || count === maxParameters) return undefined;
     // Of a parameter that is there twice the last counts, as the RFC has it.
     parameters.set(key.toLowerCase(), item);
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readHttpDate, readNumber, readWaitMs } from './waits.ts';
+import { formOfRetryAfter, readHttpDate, readNumber, readWaitMs } from './waits.ts';
 
 const nowMs = Date.UTC(2025, 5, 15, 15, 6, 40); // 1750000000 s
 
@@ -55,6 +55,30 @@ describe('a wait', () => {
     [ 'Foo, 15 Foo 2025 15:07:10 GMT', undefined ],
   ])('%j is %d ms', (text, waitMs) => {
     expect(readWaitMs(text, nowMs)).toBe(waitMs);
+  });
+});
+
+describe('a number in Retry-After', () => {
+  const dayMs = 86_400_000;
+
+  // biome-ignore format: aligned rows
+  it.each<[string, number]>([
+    [ '30',                               30_000 ],
+    [ '1000000000',            1_000_000_000_000 ],  // 31 years, and no time in 2001
+    [ '1750000030',                       30_000 ],  // an epoch time: no standard, but seen
+    [ '1749999990',                            0 ],  // that is just over
+    [ '1750000030123',                    30_123 ],
+    [ '1752764800',                   32 * dayMs ],  // as far ahead as one is believed to be
+    [ '1752764801',            1_752_764_801_000 ],  // and one second more
+    [ '9999999999',           9_999_999_999_000 ],
+    [ '99999999999999', 99_999_999_999_999_000 ],
+  ])('%s is %d ms', (text, waitMs) => {
+    expect(readWaitMs(text, nowMs, formOfRetryAfter)).toBe(waitMs);
+  });
+
+  it('is seconds also where the clock begins at 0', () => {
+    expect(readWaitMs('30', 0, formOfRetryAfter)).toBe(30_000);
+    expect(readWaitMs('5', 5000, formOfRetryAfter)).toBe(5000);
   });
 });
 

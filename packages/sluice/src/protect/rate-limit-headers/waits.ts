@@ -2,7 +2,8 @@
  * How long from now, in all the ways that servers say it.
  *
  *      30   1.5                            seconds from now
- *      1750000030   1750000030123          seconds or milliseconds since the epoch, told by their size
+ *      1750000030   1750000030123          seconds or milliseconds since the epoch, told by their size; in `Retry-After`, which has
+ *                                          none by its standard, only where it is about now
  *      6m0s   1.5s   20ms                  a duration with units
  *      Sun, 06 Nov 1994 08:49:37 GMT       an HTTP date (RFC 9110, 5.6.7), in its three forms
  *      1994-11-06T08:49:37Z                RFC 3339
@@ -11,6 +12,11 @@
 /** What a bare number means. */
 export type NumberForm = 'seconds' | 'milliseconds' | 'epoch-seconds' | 'epoch-milliseconds';
 
+export const numberForms: readonly NumberForm[] = ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds'];
+
+/** What a bare number is taken for; nothing where it is none that anybody would mean. */
+export type GuessForm = (number: number, nowMs: number) => NumberForm | undefined;
+
 const decimal = /^\d{1,15}(?:\.\d{1,15})?$/;
 
 /** A number of 0 or more that a float holds exactly, or nothing: no sign, no exponent, no NaN. */
@@ -18,8 +24,8 @@ export function readNumber(text: string): number | undefined {
   return decimal.test(text) ? Number(text) : undefined;
 }
 
-/** Milliseconds from `nowMs` on, at least 0; nothing where the text says no time. Bare numbers have the given form, else it is guessed. */
-export function readWaitMs(text: string, nowMs: number, form?: NumberForm): number | undefined {
+/** Milliseconds from `nowMs` on, at least 0; nothing where the text says no time. Bare numbers have the given form, or it is guessed. */
+export function readWaitMs(text: string, nowMs: number, form: NumberForm | GuessForm = formBySize): number | undefined {
   const number = readNumber(text);
   if (number !== undefined) return ofNumber(number, nowMs, form);
   const atMs = readHttpDate(text, nowMs) ?? readTimestamp(text);
@@ -32,16 +38,26 @@ const firstEpochSeconds = 1e9;
 const firstEpochMs = 1e11;
 const lastEpochMs = 1e14;
 
-function ofNumber(number: number, nowMs: number, form = formOf(number)): number | undefined {
+function ofNumber(number: number, nowMs: number, given: NumberForm | GuessForm): number | undefined {
+  const form = typeof given === 'function' ? given(number, nowMs) : given;
   if (form === undefined) return undefined;
   const ms = form.endsWith('milliseconds') ? number : number * 1000;
   return Math.max(0, form.startsWith('epoch') ? ms - nowMs : ms);
 }
 
-function formOf(number: number): NumberForm | undefined {
+function formBySize(number: number): NumberForm | undefined {
   if (number < firstEpochSeconds) return 'seconds';
   if (number < firstEpochMs) return 'epoch-seconds';
   return number < lastEpochMs ? 'epoch-milliseconds' : undefined;
+}
+
+// The longest quota that is common is a month's. On the other side it leaves room for clocks that differ.
+const aboutNowMs = 32 * 86_400_000;
+
+/** `Retry-After` is in seconds (RFC 9110, 10.2.3), however many. Some send an epoch time all the same, and that is about now. */
+export function formOfRetryAfter(number: number, nowMs: number): NumberForm {
+  if (Math.abs(number * 1000 - nowMs) <= aboutNowMs && number >= firstEpochSeconds) return 'epoch-seconds';
+  return Math.abs(number - nowMs) <= aboutNowMs && number >= firstEpochMs ? 'epoch-milliseconds' : 'seconds';
 }
 
 const unitMs: Readonly<Record<string, number>> = {

@@ -174,15 +174,47 @@ describe('retry', () => {
     expect((ended as { error: unknown }).error).toBe(last.error);
   });
 
-  it('tells how the attempt ended that is made again, so that what it holds can be let go', async () => {
+  const refused = code('circuit-open');
+  const passing503 = (ended: Ended) => 'value' in ended && Number(ended.value) >= 500;
+  const also = (ended: Ended) => passing503(ended) || 'error' in ended;
+
+  // biome-ignore format: aligned rows
+  it.each<[string, RetryOptions, Ended[], Ended, string[]]>([
+    [ 'made again',                        {},                   [answered(503), answered(502), answered(200)], answered(200), ['dropped 1', 'dropped 2'] ],
+    [ 'made again, then refused',          {},                   [answered(503), refused],                      answered(503), ['gave up after 1: refused'] ],
+    [ 'made again twice, then refused',    {},                   [answered(503), answered(502), refused],       answered(502), ['dropped 1', 'gave up after 2: refused'] ],
+    [ 'failed, then refused',              { isRetryable: also }, [failed('first'), refused, refused],          failed('first'), ['gave up after 1: attempts'] ],
+    [ 'refused, then made',                { isRetryable: also }, [refused, answered(503), answered(200)],      answered(200), ['dropped 2'] ],
+    [ 'refused at once',                   {},                   [refused],                                     refused,       [] ],
+    [ 'refused each time',                 { isRetryable: also }, [refused],                                    refused,       ['gave up after 3: attempts'] ],
+    [ 'the last',                          { attempts: 2 },      [answered(503), answered(502)],                answered(502), ['dropped 1', 'gave up after 2: attempts'] ],
+  ])('answers as the last attempt that was made, and tells of what is nobody\'s: %s', async (_, options, ends, ended, events) => {
     const clock = new PassingClock();
-    const retrying = retry({ isRetryable: is503, clock });
-    const told: Ended[] = [];
-    retrying.on('retry', ({ ended }) => told.push(ended));
-    const answer = retrying.run(callOf(clock, [answered(503), answered(200)]).call);
-    await clock.pass(1000);
-    expect(await answer).toBe(200);
-    expect(told).toEqual([{ value: 503 }]);
+    const retrying = retry({ isRetryable: passing503, clock, ...options });
+    const told: string[] = [];
+    retrying.on('dropped', ({ attempt }) => told.push(`dropped ${attempt}`));
+    retrying.on('gave-up', ({ attempt, reason }) => told.push(`gave up after ${attempt}: ${reason}`));
+    const answer = retrying.run(callOf(clock, ends).call).then(
+      (value): Ended => ({ value }),
+      (error): Ended => ({ error }),
+    );
+    await clock.pass(10_000);
+    expect(await answer).toEqual(ended);
+    expect(told).toEqual(events);
+  });
+
+  it("what an attempt came to is nobody's when the caller gives up in the wait, and not before", async () => {
+    const clock = new PassingClock();
+    const controller = new AbortController();
+    const retrying = retry({ isRetryable: passing503, clock, random: half });
+    const told: unknown[] = [];
+    retrying.on('dropped', (event) => told.push(event));
+    const answer = retrying.run(callOf(clock, [answered(503)]).call, { signal: controller.signal });
+    await clock.pass(49);
+    expect(told).toEqual([]);
+    controller.abort('enough');
+    await expect(answer).rejects.toBe('enough');
+    expect(told).toEqual([{ attempt: 1, ended: { value: 503 } }]);
   });
 
   // Each code is one or the other; a new one has to be thought about.

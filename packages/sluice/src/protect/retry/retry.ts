@@ -7,27 +7,31 @@
  *        │                  answers as the last attempt did                                                   │
  *        └────────────────────────────────────────────────────────────────────────────────────────────────────┘
  *
- * The budget is asked last and before the wait: nobody waits for a retry that is then not made.
+ * The budget is asked last and before the wait: nobody waits for a retry that is then not made. Where a further attempt is refused on its
+ * way (a circuit that has opened meanwhile), the service never saw it: the answer is that of the last one that was made.
  */
 import { invalid } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
+import { wasNotMade } from '../passes.ts';
 import { answerOf, type Ended, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
 import { whenAborted } from '../when-aborted.ts';
 import { delayMs } from './backoff.ts';
 import { type RetryOptions, readSettings } from './settings.ts';
 
-/** Why it made no further attempt, where it would have. */
-export type RetryGiveUpReason = 'attempts' | 'wait-too-long' | 'budget';
+/** Why it made no further attempt, where it would have; `'refused'`: a protection further in did not let it through. */
+export type RetryGiveUpReason = 'attempts' | 'wait-too-long' | 'budget' | 'refused';
 
 export interface RetryEvents {
-  /** The call will be made again. `attempt` is the one that ended, from 1, and `ended` how: what it holds is nobody's from here on. */
+  /** The call will be made again. `attempt` is the one that ended, from 1, and `ended` how; it is still the answer if no other is made. */
   retry: { readonly attempt: number; readonly delayMs: number; readonly ended: Ended };
   /** The call was worth another attempt, and gets none. `attempt` was the last; its end is the answer. */
   'gave-up': { readonly attempt: number; readonly reason: RetryGiveUpReason; readonly ended: Ended };
+  /** What an attempt came to is nobody's from here on: another was made, or the caller gave up. What it holds can be let go. */
+  dropped: { readonly attempt: number; readonly ended: Ended };
 }
 
 export interface Retry extends Protection {
-  /** Makes the call, again where it is worth it, and answers as the last attempt did. The wait ends with the reason of the signal. */
+  /** Makes the call, again where it is worth it, and answers as the last attempt that was made. The wait ends with the reason of the signal. */
   run<T>(call: ProtectedCall<T>, options?: RunOptions): Promise<T>;
   /** Calls the listener on each such event, until the returned function is called. */
   on<Name extends keyof RetryEvents>(name: Name, listener: (event: RetryEvents[Name]) => void): () => void;
@@ -36,24 +40,41 @@ export interface Retry extends Protection {
 export function retry(options: RetryOptions = {}): Retry {
   const settings = readSettings(options);
   const { budget, clock } = settings;
-  const { on, tell } = listenersOf<RetryEvents>(['retry', 'gave-up']);
+  const { on, tell } = listenersOf<RetryEvents>(['retry', 'gave-up', 'dropped']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
     signal?.throwIfAborted();
     budget.request();
-    for (let attempt = 1; ; attempt += 1) {
-      const ended = await endOf(call, signal);
-      // Whoever has given up wants no second attempt, whatever the first one came to.
-      if (signal?.aborted || !settings.isRetryable(ended, attempt)) return answerOf(ended);
-      const toldMs = told(ended);
-      const reason = reasonToGiveUp(attempt, toldMs);
-      if (reason) {
-        tell('gave-up', { attempt, reason, ended });
-        return answerOf(ended);
+    // The last attempt that was made and is to be made again.
+    let last: { readonly attempt: number; readonly ended: Ended<T> } | undefined;
+    const drop = () => {
+      if (last) tell('dropped', last);
+      last = undefined;
+    };
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        const ended = await endOf(call, signal);
+        const wasRefused = wasNotMade(ended);
+        if (!wasRefused) drop();
+        // Whoever has given up wants no second attempt, whatever the first one came to.
+        if (signal?.aborted) return answerOf(ended);
+        const isRetryable = settings.isRetryable(ended, attempt);
+        if (!isRetryable && !(wasRefused && last)) return answerOf(ended);
+        const toldMs = isRetryable ? told(ended) : undefined;
+        const reason = isRetryable ? reasonToGiveUp(attempt, toldMs) : 'refused';
+        if (reason) {
+          const answer = wasRefused && last ? last : { attempt, ended };
+          last = undefined;
+          tell('gave-up', { ...answer, reason });
+          return answerOf(answer.ended);
+        }
+        if (!wasRefused) last = { attempt, ended };
+        const waitMs = delayMs(settings.backoff, attempt, toldMs, settings.random());
+        tell('retry', { attempt, delayMs: waitMs, ended });
+        await sleep(waitMs, signal);
       }
-      const waitMs = delayMs(settings.backoff, attempt, toldMs, settings.random());
-      tell('retry', { attempt, delayMs: waitMs, ended });
-      await sleep(waitMs, signal);
+    } finally {
+      drop();
     }
   }
 

@@ -4,6 +4,7 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { type ErrorCode, invalid } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 import { clockOf, functionOf, randomOf, wholeNumber, within } from '../option-checks.ts';
+import { sluiceCodeOf } from '../passes.ts';
 import type { Ended } from '../protection.ts';
 import type { Backoff } from './backoff.ts';
 import { type RetryBudget, retryBudget } from './budget.ts';
@@ -83,7 +84,6 @@ const passing: readonly unknown[] = ['timed-out', 'store-unavailable'] satisfies
 
 function isWorthAnother(ended: Ended): boolean {
   if (!('error' in ended)) return false;
-  // By name and code, so that errors of another copy of this package count too.
-  const { name, code } = (ended.error ?? {}) as { readonly name?: unknown; readonly code?: unknown };
-  return name !== 'SluiceError' || passing.includes(code);
+  const code = sluiceCodeOf(ended.error);
+  return code === undefined || passing.includes(code);
 }

@@ -28,6 +28,7 @@ export class Attempt implements DispatchHandler, Answer {
   readonly answer: Promise<Attempt>;
   private readonly caller: CallerController;
   private readonly handler: DispatchHandler;
+  private readonly context: object;
   private hasHead!: (attempt: Attempt) => void;
   private hasFailed!: (error: unknown) => void;
   private state: 'sent' | 'held' | 'accepted' | 'discarded' = 'sent';
@@ -39,9 +40,11 @@ export class Attempt implements DispatchHandler, Answer {
   /** Why it was stopped before there was anything to stop. */
   private stopped: Error | undefined;
 
-  constructor(caller: CallerController, handler: DispatchHandler) {
+  /** What undici says about the request goes into `context`. */
+  constructor(caller: CallerController, handler: DispatchHandler, context: object) {
     this.caller = caller;
     this.handler = handler;
+    this.context = context;
     this.answer = new Promise((resolve, reject) => {
       this.hasHead = resolve;
       this.hasFailed = reject;
@@ -77,8 +80,9 @@ export class Attempt implements DispatchHandler, Answer {
     if (!this.caller.paused) this.controller!.resume();
   }
 
-  onRequestStart(controller: DispatchController): void {
+  onRequestStart(controller: DispatchController, context?: object | null): void {
     this.controller = controller;
+    Object.assign(this.context, context);
     if (this.stopped) controller.abort(this.stopped);
   }
 

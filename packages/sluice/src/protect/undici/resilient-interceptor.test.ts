@@ -1,11 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { Agent, Client, type Dispatcher, request, upgrade } from 'undici';
+import { type Duplex, Readable } from 'node:stream';
+import { Agent, Client, type Dispatcher, interceptors, request, upgrade } from 'undici';
 import { afterEach, describe, expect, expectTypeOf, it } from 'vitest';
 import { PassingClock, turn } from '../passing-clock.test-support.ts';
 import type { DispatchController, DispatchHandler, DispatchOptions } from './dispatch.ts';
-import { type ResilientInterceptorOptions, resilientInterceptor } from './resilient-interceptor.ts';
+import {
+  type ResilientInterceptor,
+  type ResilientInterceptorOptions,
+  resilientInterceptor,
+} from './resilient-interceptor.ts';
 
 const toClose: (() => unknown)[] = [];
 afterEach(async () => {
@@ -133,6 +137,125 @@ describe('an interceptor', () => {
     await asked.pass();
     expect(sent).toHaveLength(attempts);
     expect(asked.events).toEqual(['start', '503']);
+  });
+});
+
+describe('beside other interceptors', () => {
+  const quick = { retry: { baseDelay: 1 }, circuitBreaker: { consecutiveFailures: 1 } } as const;
+
+  function composed(interceptor: ResilientInterceptor, inner: Dispatcher.DispatcherComposeInterceptor): Dispatcher {
+    const dispatcher = new Agent().compose(inner, interceptor);
+    toClose.push(() => dispatcher.destroy());
+    return dispatcher;
+  }
+
+  it('an error that was made of an answer is judged as that answer', async () => {
+    const statuses = [404, 429, 503];
+    const retried: number[] = [];
+    for (const status of statuses) {
+      let requests = 0;
+      const { origin } = await serve((_, response) => {
+        requests += 1;
+        response.writeHead(status, { 'retry-after': '0' }).end('no');
+      });
+      const interceptor = resilientInterceptor({ ...quick, circuitBreaker: { consecutiveFailures: 3 } });
+      const dispatcher = composed(interceptor, interceptors.responseError());
+      await expect(request(origin, { dispatcher })).rejects.toMatchObject({ statusCode: status });
+      retried.push(requests);
+      expect(interceptor.origins()[0]!.circuit).toBe(status === 503 ? 'open' : 'closed');
+    }
+    expect(retried).toEqual([1, 3, 3]);
+  });
+
+  it('the pacer hears what an error says that was made of an answer', async () => {
+    const { origin } = await serve((_, response) => response.writeHead(429, { 'retry-after': '20' }).end());
+    const clock = new PassingClock(1_750_000_000_000);
+    const interceptor = resilientInterceptor({ retry: false, clock, random: () => 0 });
+    const dispatcher = composed(interceptor, interceptors.responseError());
+    await expect(request(origin, { dispatcher })).rejects.toMatchObject({ statusCode: 429 });
+    expect(interceptor.origins()[0]!.delayMs).toBe(20_000);
+  });
+
+  it('the history of redirects reaches the caller', async () => {
+    const { origin } = await serve((request, response) => {
+      if (request.url === '/a') response.writeHead(302, { location: '/b' }).end();
+      else response.end('there');
+    });
+    const dispatcher = composed(resilientInterceptor(), interceptors.redirect({ maxRedirections: 3 }));
+    const { body, context } = await request(`${origin}/a`, { dispatcher });
+    expect(await body.text()).toBe('there');
+    expect((context as { history: URL[] }).history.map(String)).toEqual([`${origin}/a`, `${origin}/b`]);
+  });
+
+  it('headers that can be read once reach every attempt', async () => {
+    const seen: unknown[] = [];
+    const { origin } = await serve((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(seen.length < 3 ? 503 : 200).end();
+    });
+    const headers = new Map([
+      ['authorization', 'secret'],
+      ['idempotency-key', '1'],
+    ]).entries();
+    const { statusCode } = await request(origin, {
+      dispatcher: agent({ retry: { baseDelay: 1 } }),
+      method: 'POST',
+      body: '{}',
+      headers,
+    });
+    expect([statusCode, ...seen]).toEqual([200, 'secret', 'secret', 'secret']);
+  });
+
+  async function* failing() {
+    yield 'a';
+    throw new Error('my own file');
+  }
+
+  it.each<[string, () => object]>([
+    ['a length that is not that of the body', () => ({ body: 'abc', headers: { 'content-length': '5' } })],
+    ['a stream that fails', () => ({ body: Readable.from(failing()) })],
+    ['what is generated, and fails', () => ({ body: failing() })],
+  ])('a mistake of the caller is not tried again, and opens no circuit: %s', async (_, options) => {
+    const { origin } = await serve((request, response) => {
+      request.resume().on('end', () => response.end('fine'));
+    });
+    const interceptor = resilientInterceptor(quick);
+    const retries: unknown[] = [];
+    interceptor.on('retry', (event) => retries.push(event));
+    const dispatcher = new Agent().compose(interceptor);
+    toClose.push(() => dispatcher.destroy());
+    await expect(request(origin, { dispatcher, method: 'PUT', ...options() })).rejects.toThrow();
+    expect([retries, interceptor.origins()[0]!.circuit]).toEqual([[], 'closed']);
+  });
+
+  it.each<[string, () => object]>([
+    ['a stream', () => ({ body: Readable.from(['a', 'b']) })],
+    ['what is generated', () => ({ body: ['a', 'b'].values() })],
+  ])('a server that breaks off while it is sent %s has failed', async (_, options) => {
+    const { origin } = await serve((request) => request.socket.destroy());
+    const interceptor = resilientInterceptor(quick);
+    const dispatcher = new Agent().compose(interceptor);
+    toClose.push(() => dispatcher.destroy());
+    await expect(request(origin, { dispatcher, method: 'PUT', ...options() })).rejects.toThrow();
+    expect(interceptor.origins()[0]!.circuit).toBe('open');
+  });
+
+  it("a server that hangs until the time of the caller's signal is up has failed", async () => {
+    const { origin } = await serve(() => undefined);
+    const interceptor = resilientInterceptor(quick);
+    const dispatcher = new Agent().compose(interceptor);
+    toClose.push(() => dispatcher.destroy());
+    await expect(request(origin, { dispatcher, signal: AbortSignal.timeout(30) })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    });
+    await turn();
+    expect(interceptor.origins()[0]).toMatchObject({ circuit: 'open', inFlight: 0 });
+  });
+
+  it('a further attempt that was not made leaves the answer there is, whole', async () => {
+    const { origin } = await serve((_, response) => response.writeHead(503).end('so it is'));
+    const { statusCode, body } = await request(origin, { dispatcher: agent(quick) });
+    expect([statusCode, await body.text()]).toEqual([503, 'so it is']);
   });
 });
 

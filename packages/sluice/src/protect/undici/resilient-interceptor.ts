@@ -6,9 +6,12 @@
  *
  * undici is not imported: an interceptor is a function of a function, and both are known by their shape.
  */
+import type { OutboundEvents } from '../outbound/events.ts';
 import type { OutboundOptions } from '../outbound/options.ts';
-import { type OriginStats, type OutboundEvents, outbound } from '../outbound/outbound.ts';
-import { isSafeToRepeat, isWhole } from '../outbound/repeatable.ts';
+import type { OriginStats } from '../outbound/origin.ts';
+import { outbound } from '../outbound/outbound.ts';
+import { ownBody } from '../outbound/own-body.ts';
+import { isSafeToRepeat, isWhole, keptPairs } from '../outbound/repeatable.ts';
 import { whenAborted } from '../when-aborted.ts';
 import { Attempt } from './attempt.ts';
 import { CallerController } from './caller-controller.ts';
@@ -38,24 +41,29 @@ export function resilientInterceptor(options: ResilientInterceptorOptions = {}):
       // What becomes a tunnel or another protocol is no exchange that could be repeated or measured.
       if (url === undefined || given.method === 'CONNECT' || given.upgrade) return dispatch(given, handler);
       const caller = new CallerController();
-      const isRepeatable = isWhole(given.body) && mayRepeat(given, calls.retryUnsafe);
-      const attempts: Attempt[] = [];
-      function attempt(signal?: AbortSignal): Promise<Attempt> {
-        const one = new Attempt(caller, handler);
-        attempts.push(one);
-        return send(one, () => dispatch(given, one), signal);
+      const options = withKeptHeaders(given);
+      const isRepeatable = isWhole(given.body) && mayRepeat(options, calls.retryUnsafe);
+      // Filled by what is further in, such as the history of redirects, when a request is really made.
+      const context = {};
+      async function attempt(signal?: AbortSignal): Promise<Attempt> {
+        const own = ownBody(options.body);
+        const one = new Attempt(caller, handler, context);
+        try {
+          const sent = own.body === options.body ? options : { ...options, body: own.body };
+          return await send(one, () => dispatch(sent, one), signal);
+        } catch (error) {
+          own.failedWith(error);
+          throw error;
+        }
       }
-      function fail(error: Error): void {
-        // One of them may have been answered, and given up on its way through the protections.
-        for (const one of attempts) one.discard();
-        handler.onResponseError?.(caller, error);
-      }
-      handler.onRequestStart?.(caller, undefined);
-      calls.run({ url, isRepeatable }, attempt, caller).then(
+      const fail = (error: Error) => handler.onResponseError?.(caller, error);
+      handler.onRequestStart?.(caller, context);
+      calls.run({ url, isRepeatable }, attempt, caller).then((answered) => {
+        if (!caller.aborted) return answered.accept();
         // Aborted in the very turn in which the answer came, it is no answer any more.
-        (answered) => (caller.aborted ? fail(caller.reason!) : answered.accept()),
-        fail,
-      );
+        answered.discard();
+        fail(caller.reason!);
+      }, fail);
       return true;
     };
   }
@@ -71,6 +79,12 @@ async function send(attempt: Attempt, dispatch: () => void, signal: AbortSignal 
   } finally {
     leave?.();
   }
+}
+
+/** Pairs that can be iterated by every attempt. No list of them: undici takes a list for names and values that take turns. */
+function withKeptHeaders(given: DispatchOptions): DispatchOptions {
+  const pairs = keptPairs(given.headers);
+  return pairs ? { ...given, headers: { [Symbol.iterator]: () => pairs[Symbol.iterator]() } } : given;
 }
 
 /** Undefined where undici itself has to say what is wrong with it. */

@@ -6,8 +6,8 @@
  *      retry ──► breaker ──► timeout ──► the call          each attempt asks the breaker, and has two seconds
  */
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
-import type { Fallback, ProtectionOr } from '../fallback/fallback.ts';
-import type { ProtectedCall, Protection, RunOptions } from '../protection.ts';
+import type { Fallback } from '../fallback/fallback.ts';
+import type { ProtectedCall, Protection, ProtectionOr, RunOptions } from '../protection.ts';
 
 /** What a protection may answer instead of the call. */
 export type InsteadOf<P> = P extends Protection
