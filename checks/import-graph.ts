@@ -56,7 +56,7 @@ export function importViolations(graph: ImportGraph): string[] {
 const frameworks: Readonly<Record<string, readonly string[]>> = {
   'http/express/': ['express', 'node:http'],
   'http/fastify/': ['fastify', 'node:http'],
-  'http/hono/': ['hono'],
+  'http/hono/': ['hono', 'hono/http-exception'],
   'http/koa/': ['koa', 'node:http'],
   'http/nest/': ['@nestjs/common', '@nestjs/core', 'node:http'],
   'http/node/': ['node:http', 'node:http2'],

@@ -159,6 +159,12 @@ export function algorithmOf(policy: Policy): Algorithm {
   );
 }
 
+/** Whether what passes may have to be held back. Of plain data, which carries no algorithm, that is not known: no. */
+export function canDelay(policy: Policy): boolean {
+  const { delay, delays } = (policy[ALGORITHM] ?? {}) as Partial<Algorithm>;
+  return delay !== undefined && (delays?.(policy) ?? true);
+}
+
 /** Refuses an operation that the policy's algorithm does not have, naming both. */
 export function mustSupport({ name, without }: Algorithm, operation: string): void {
   if (without?.includes(operation)) {

@@ -46,6 +46,18 @@ describe('clientIp', () => {
     ['for=203.0.113.9, for=10.0.0.7', '10.0.0.0/8', '203.0.113.9'],
     ['for=_hidden, for=unknown', 2, '10.0.0.8'],
     ['for="unclosed', 1, '10.0.0.8'],
+    // What a caller leaves open swallows nothing that a proxy appended.
+    ['for=1.2.3.4;x=", for=203.0.113.9', 1, '203.0.113.9'],
+    ['for=1.2.3.4;x=", for="203.0.113.9:80"', 1, '203.0.113.9'],
+    [['for=1.2.3.4;x="', 'for=203.0.113.9'], 1, '203.0.113.9'],
+    ['for=1.2.3.4;x=", for=203.0.113.9, for=10.0.0.7', '10.0.0.0/8', '203.0.113.9'],
+    ['x="\\", for=203.0.113.9', 1, '203.0.113.9'],
+    // Nor is what a proxy quotes taken for what it says.
+    ['host="a;for=1.2.3.4";for=203.0.113.9', 1, '203.0.113.9'],
+    ['host="a, for=1.2.3.4";for=203.0.113.9', 1, '203.0.113.9'],
+    ['host="a\\", for=1.2.3.4";for=203.0.113.9', 1, '203.0.113.9'],
+    ['"', 1, '10.0.0.8'],
+    [',,,', 1, '10.0.0.8'],
     ['proto=https', 1, '10.0.0.8'],
     [undefined, 1, '10.0.0.8'],
   ])('Forwarded: %j behind %j is %s', (header, trustProxy, client) => {
@@ -78,6 +90,18 @@ describe('clientIp', () => {
       fc.property(fc.string(), fc.constantFrom<TrustedProxies>(1, '10.0.0.0/8'), (madeUp, trustProxy) => {
         expect(clientIp('10.0.0.8', `${madeUp},203.0.113.9`, { trustProxy })).toBe('203.0.113.9');
       }),
+    );
+  });
+
+  it('of Forwarded believes what the proxy appended, whatever the caller sent', () => {
+    const tricky = fc.string({ unit: fc.constantFrom('"', '\\', ',', ';', '=', 'for', '1.2.3.4', ' ', 'x') });
+    const appended = fc.constantFrom('for=203.0.113.9', 'for="203.0.113.9:80"', 'proto=https;for=203.0.113.9');
+    fc.assert(
+      fc.property(tricky, appended, fc.constantFrom<TrustedProxies>(1, '10.0.0.0/8'), (madeUp, element, trustProxy) => {
+        const options = { trustProxy, forwardingHeader: 'forwarded' } as const;
+        expect(clientIp('10.0.0.8', `${madeUp},${element}`, options)).toBe('203.0.113.9');
+      }),
+      { numRuns: 2000 },
     );
   });
 });

@@ -110,17 +110,47 @@ function listed(forwarded: string | readonly string[] | undefined): string[] {
   return entries.slice(-maxHops);
 }
 
-// An element, with commas and semicolons in quotes being part of it; and its `for`.
-const element = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;
-const forParameter = /(?:^|;)\s*for\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)/i;
+// A parameter of an element; semicolons in quotes are part of it.
+const parameter = /\s*([^=;\s]+)\s*=\s*("(?:[^"\\]|\\.)*"|[^;"]*)\s*(?:;|$)/gy;
 
 /** `Forwarded`: elements of parameters, of which `for` is what the proxy saw. One without it is there, but says nothing. */
 function forwardedFor(forwarded: string | readonly string[] | undefined): string[] {
-  const elements = linesOf(forwarded).match(element) ?? [];
-  return elements
-    .filter((text) => text.trim() !== '')
-    .slice(-maxHops)
-    .map((text) => unquoted((forParameter.exec(text.trim())?.[1] ?? '').trim()));
+  return elementsOf(linesOf(forwarded)).map((text) => {
+    for (const [, name = '', value = ''] of text.trim().matchAll(parameter)) {
+      if (name.toLowerCase() === 'for') return unquoted(value.trim());
+    }
+    return '';
+  });
+}
+
+/**
+ * The elements, found from the right: that is where one's own proxies wrote. Read from the left, a quote that a caller left open would
+ * swallow what they appended.
+ */
+function elementsOf(text: string): string[] {
+  const found: string[] = [];
+  let end = text.length;
+  for (let at = end - 1; at >= -1 && found.length < maxHops; at -= 1) {
+    if (at >= 0 && text[at] === '"') at = openingQuote(text, at);
+    if (at >= 0 && text[at] !== ',') continue;
+    const element = text.slice(at + 1, end);
+    if (element.trim() !== '') found.push(element);
+    end = Math.max(0, at);
+  }
+  return found.reverse();
+}
+
+/** Where the quoted text began that ends here; -1 where it never did, and all that is left is one broken element. */
+function openingQuote(text: string, closing: number): number {
+  let at = text.lastIndexOf('"', closing - 1);
+  while (closing > 0 && at > 0 && isEscaped(text, at)) at = text.lastIndexOf('"', at - 1);
+  return closing === 0 ? -1 : at;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 function unquoted(text: string): string {

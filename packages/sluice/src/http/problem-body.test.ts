@@ -69,7 +69,9 @@ describe('problemBody', () => {
 
   it('knows deny-lists, which have no policy', () => {
     const denied = rules([], { deny: { ip: '203.0.113.9' } }).check({ ip: '203.0.113.9' });
-    expect(problemBody(denied)).toMatchObject({
+    expect(problemBody(denied)).toEqual({
+      type: 'about:blank',
+      title: 'Too Many Requests',
       status: 429,
       detail: 'The caller is on a deny-list.',
       'violated-policies': [],

@@ -25,6 +25,9 @@ export const problemTypes = {
 
 export const problemTitles = { 429: 'Quota exceeded', 503: 'Temporarily reduced capacity' } as const;
 
+/** On a deny-list no quota was exceeded, and no type is registered that says so: a problem that is nothing but its status (RFC 9457, 4.2.1). */
+const denied = { type: 'about:blank', title: 'Too Many Requests' } as const;
+
 /** The status of an answer: 200 where nothing was refused. */
 export function statusOf(answered: Answered): 200 | 429 | 503 {
   if (!isRefused(answered)) return 200;
@@ -42,11 +45,11 @@ export function problemBody(answered: Answered): ProblemBody {
       'invalid-option',
       'problemBody is for refusals, and nothing was refused. Ask `allowed` first.',
     );
+  const tightest = tightestOf(answered);
   return {
-    type: problemTypes[status],
-    title: problemTitles[status],
+    ...(tightest === undefined ? denied : { type: problemTypes[status], title: problemTitles[status] }),
     status,
-    detail: detailOf(tightestOf(answered)),
+    detail: detailOf(tightest),
     'violated-policies': decisionsOf(answered)
       .filter(isViolated)
       .map(({ rule }) => policyName(rule)),

@@ -8,14 +8,7 @@
 import type { Decision } from '../vocabulary/decision.ts';
 import type { Policy } from '../vocabulary/policy.ts';
 import { type Answered, decisionsOf, tightestOf, wholeSeconds } from './answered.ts';
-import type { Refused } from './middleware/options.ts';
 import { problemBody } from './problem-body.ts';
-
-/** The problem of a refusal as JSON. */
-export function refusalText(refused: Refused): string {
-  // Nothing decided where the store could not be asked, and what is said of that is said in the problem alone.
-  return refused.result.tightest === undefined ? JSON.stringify(refused.problem) : problemText(refused.result);
-}
 
 /** What `JSON.stringify(problemBody(answered))` gives, sooner. */
 export function problemText(answered: Answered): string {

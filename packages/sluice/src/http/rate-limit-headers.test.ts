@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { concurrency } from '../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../algorithms/gcra/gcra.ts';
+import { leakyBucket } from '../algorithms/leaky-bucket/leaky-bucket.ts';
 import { limiter } from '../limit/limiter.ts';
 import { rules } from '../limit/rules.ts';
 import { TestClock } from '../testing/index.ts';
@@ -113,6 +114,18 @@ describe('rateLimitHeaders', () => {
   ])('speaks %s alone', (dialect, headers) => {
     const answered = decision('5-in-1min', perMinute(5), { remaining: 4, resetAfterMs: 60_000 });
     expect(rateLimitHeaders(answered, { dialect, nowMs })).toEqual(headers);
+  });
+
+  it('promises nothing to a call that was refused because it would have been held back for too long', () => {
+    const shaped = leakyBucket({ limit: 1, window: '10s', burst: 5 });
+    const answered = decision('x', shaped, { ...refused, remaining: 5, retryAfterMs: 9000, resetAfterMs: 10_000 });
+    expect(rateLimitHeaders(answered, { nowMs })).toMatchObject({
+      RateLimit: '"x";r=0;t=9',
+      'X-RateLimit-Remaining': '0',
+    });
+    // Where nothing is held back, a smaller call would pass.
+    const partly = decision('x', perMinute(10), { ...refused, remaining: 3, retryAfterMs: 9000 });
+    expect(rateLimitHeaders(partly).RateLimit).toBe('"x";r=3;t=9');
   });
 
   it('says a reset of 0 when the window has just ended', () => {

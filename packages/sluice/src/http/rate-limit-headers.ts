@@ -15,6 +15,7 @@
  * Seconds are rounded up. Whatever cannot be written exactly is written so that it promises less: a window of 250 ms is one of a
  * second, a limit of 7.5 is one of 7.
  */
+import { canDelay } from '../algorithms/algorithm.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import type { Policy } from '../vocabulary/policy.ts';
@@ -75,20 +76,20 @@ function write(
   switch (dialect) {
     case 'x-ratelimit':
       headers['X-RateLimit-Limit'] = integer(tightest.limit);
-      headers['X-RateLimit-Remaining'] = integer(tightest.remaining);
+      headers['X-RateLimit-Remaining'] = integer(leftOf(tightest));
       headers['X-RateLimit-Reset'] = integer(resetSeconds(tightest, options));
       return;
     case 'draft-6':
       mustBeAlone(dialect, headers);
       writeNameless(headers, answered, tightest);
       headers['RateLimit-Limit'] = integer(tightest.limit);
-      headers['RateLimit-Remaining'] = integer(tightest.remaining);
+      headers['RateLimit-Remaining'] = integer(leftOf(tightest));
       headers['RateLimit-Reset'] = integer(effectiveSeconds(tightest));
       return;
     case 'draft-7':
       mustBeAlone(dialect, headers);
       writeNameless(headers, answered, tightest);
-      headers.RateLimit = `limit=${integer(tightest.limit)}, remaining=${integer(tightest.remaining)}, reset=${integer(effectiveSeconds(tightest))}`;
+      headers.RateLimit = `limit=${integer(tightest.limit)}, remaining=${integer(leftOf(tightest))}, reset=${integer(effectiveSeconds(tightest))}`;
       return;
     case 'draft-8':
       mustBeAlone(dialect, headers);
@@ -107,7 +108,7 @@ function writeNameless(headers: RateLimitHeaders, answered: Answered, tightest: 
 
 function available(decision: Decision): string {
   const { name, hasWindow } = described(decision);
-  const quota = `${name};r=${integer(decision.remaining)}`;
+  const quota = `${name};r=${integer(leftOf(decision))}`;
   return hasWindow ? `${quota};t=${integer(effectiveSeconds(decision))}` : quota;
 }
 
@@ -120,6 +121,11 @@ function resetSeconds({ resetAfterMs }: Decision, { reset = 'epoch', nowMs = Dat
   if (reset === 'epoch') return wholeSeconds(nowMs + resetAfterMs);
   if (reset === 'delta') return wholeSeconds(resetAfterMs);
   throw invalid('reset', '"epoch" or "delta"', reset);
+}
+
+/** What may be used. There may be room where a call was refused because it would have been held back for too long: not for the same call. */
+function leftOf({ allowed, remaining, policy }: Decision): number {
+  return !allowed && remaining > 0 && canDelay(policy) ? 0 : remaining;
 }
 
 /** For so many seconds what remains has to do. */

@@ -26,6 +26,9 @@ for (const [name, express] of versions) {
     },
     header: (request: Request, name) => request.get(name),
     teapot: (_request: Request, response: Response) => response.status(418).send('slow down'),
+    throwsTeapot() {
+      throw Object.assign(new Error('slow down'), { status: 418 });
+    },
   };
 
   describeMiddleware(name, underTest);

@@ -6,7 +6,7 @@
  * express-rate-limit refuses when a store has counted more hits than its limit. Here the policy decides, and hits are what says the same:
  * the limit less what remains; one more than the limit for what is refused.
  */
-import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { algorithmOf, canDelay } from '../../algorithms/algorithm.ts';
 import { type Limiter, limiter } from '../../limit/limiter.ts';
 import type { Store } from '../../stores/store.ts';
 import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
@@ -125,15 +125,11 @@ function limitOf(policy: Policy): number {
   const wayOut = 'Use rateLimit() of sluice/express.';
   if (release !== undefined)
     throw invalid('policy', 'one of hits in a window; places are not given back by express-rate-limit', policy, wayOut);
-  if (mayDelay(policy))
+  if (canDelay(policy))
     throw invalid('policy', 'one that never delays; express-rate-limit cannot hold back', policy, wayOut);
   const limit = Math.floor(prepare(policy, 0, 0).limit);
   if (limit < 1) throw invalid('policy', 'one that a hit can pass', policy, wayOut);
   return limit;
-}
-
-function mayDelay({ algorithm, delay, wait = 0 }: Policy & { delay?: unknown; wait?: number }): boolean {
-  return algorithm === 'smooth' || (algorithm === 'leaky-bucket' && delay !== 'none') || wait > 0;
 }
 
 function mistakeIn({ limit, windowMs }: Middleware, most: number, window: number | undefined): SluiceError | undefined {

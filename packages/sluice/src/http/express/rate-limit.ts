@@ -9,7 +9,7 @@ import type { RulesResult } from '../../limit/rules.ts';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { earlierResult, together } from '../middleware/several.ts';
-import { admit, answerRefusal, asError } from '../node/admit.ts';
+import { admit, answerBy, answerRefusal } from '../node/admit.ts';
 import { expressReader } from './reader.ts';
 
 declare global {
@@ -45,20 +45,11 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressMiddleware {
       proceed: () => next(),
       refuse(refused) {
         if (handler === undefined) answerRefusal(response, refused);
-        else answerBy(() => handler(request, response, next, refused), next);
+        // Express 4 does not wait for promises, and neither version sees what is thrown after a store has answered.
+        else answerBy(() => handler(request, response, next, refused)).catch(next);
       },
       fail: next,
     });
   };
   return limit as ExpressMiddleware;
-}
-
-/** Express 4 does not wait for promises, and neither version sees what is thrown after a store has answered. */
-function answerBy(handle: () => unknown, next: NextFunction): void {
-  const fail = (error: unknown) => next(asError(error));
-  try {
-    Promise.resolve(handle()).catch(fail);
-  } catch (error) {
-    fail(error);
-  }
 }

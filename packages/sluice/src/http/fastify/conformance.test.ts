@@ -44,9 +44,12 @@ const underTest: MiddlewareUnderTest = {
   },
   header: (request: FastifyRequest, name) => request.headers[name] as string | undefined,
   teapot: (_request: FastifyRequest, reply: FastifyReply) => reply.code(418).send('slow down'),
+  throwsTeapot() {
+    throw Object.assign(new Error('slow down'), { statusCode: 418 });
+  },
 };
 
-const { header, teapot } = underTest;
+const { header, teapot, throwsTeapot } = underTest;
 const onlyRoutes = () => rateLimit({ global: false, warn: false });
 const named = (options: AnyOptions) => (options.policy ? { name: 'default', ...options } : options);
 
@@ -56,6 +59,7 @@ describeMiddleware('Fastify 5, registered with its options', {
   start: async (options, routes) => serve(async (app) => app.register(rateLimit, options as never), routes),
   header,
   teapot,
+  throwsTeapot,
 });
 
 describeMiddleware('Fastify 5, as a hook', {
@@ -67,10 +71,12 @@ describeMiddleware('Fastify 5, as a hook', {
   },
   header,
   teapot,
+  throwsTeapot,
 });
 
 describeMiddleware('Fastify 5, in the options of each route', {
   start: async (options, routes) => serve(async (app) => app.register(onlyRoutes()), routes, named(options)),
   header,
   teapot,
+  throwsTeapot,
 });

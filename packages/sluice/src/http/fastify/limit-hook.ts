@@ -4,11 +4,11 @@
  * A client may leave at any time. What was taken for it is settled then, and a request that was held back for it does not go on.
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
-import { type Gate, gate, type Passage } from '../middleware/gate.ts';
+import { type Gate, gate, type Passage, refusalText } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import type { Mistake } from '../middleware/warnings.ts';
-import { hasLeft, whenEnded } from '../node/ended.ts';
-import { refusalText } from '../problem-text.ts';
+import { asError, holdBack } from '../node/admit.ts';
+import { whenEnded } from '../node/ended.ts';
 import { fastifyReader } from './reader.ts';
 
 /**
@@ -27,7 +27,6 @@ export type RateLimitHook = (
 ) => void;
 
 type FastifyGate = Gate<FastifyRequest, FastifyReply>;
-type RawReply = FastifyReply['raw'];
 
 export function limitHook(
   options: RateLimitOptions<FastifyRequest, FastifyReply, RefusalHandler>,
@@ -72,11 +71,10 @@ function goThrough(
     return;
   }
   if (end !== undefined) {
-    const { raw } = reply;
-    whenEnded(raw, (isComplete) => end({ status: raw.statusCode, isComplete, response: reply }));
+    whenEnded(reply.raw, (status, isComplete) => end({ status, isComplete, response: reply }));
   }
   if (delayMs === 0) done();
-  else holdBack(entrance, delayMs, reply.raw, done);
+  else holdBack(entrance.clock, delayMs, reply.raw, { proceed: done, fail: (error) => done(asError(error)) });
 }
 
 /** Fastify has header names in lower case. To make them so for each request costs as much as the check itself. */
@@ -113,26 +111,4 @@ function refuse(
 /** As text: a response schema or a hook that is meant for what the route answers would make something else of the problem. */
 function answerRefusal(_request: FastifyRequest, reply: FastifyReply, refused: Refused): void {
   reply.header('content-type', 'application/problem+json').send(refusalText(refused));
-}
-
-function holdBack({ clock }: FastifyGate, delayMs: number, raw: RawReply, done: HookHandlerDoneFunction): void {
-  const left = new AbortController();
-  const leave = () => left.abort();
-  if (hasLeft(raw)) leave();
-  raw.once('close', leave);
-  clock.sleep(delayMs, left.signal).then(
-    () => {
-      raw.off('close', leave);
-      done();
-    },
-    (error) => {
-      if (!left.signal.aborted) done(asError(error));
-    },
-  );
-}
-
-/** To Fastify, nothing at all is no error, but the way to go on. */
-function asError(error: unknown): Error {
-  if (typeof error === 'object' && error !== null) return error as Error;
-  return new Error(`rateLimit: ${String(error)} was thrown`, { cause: error });
 }

@@ -69,7 +69,7 @@ describe('a limited handler', () => {
       ['http://localhost?x=/y', '/'],
       ['http://localhost/a/b?c=/d', '/a/b'],
       ['http://localhost/a#b', '/a'],
-      ['http://localhost:8080/%2F/a', '/%2F/a'],
+      ['http://localhost:8080/%2F/a', '///a'],
       ['https://[::1]:8080/a/../b', '/b'],
     ];
     for (const [url, path] of urls) {

@@ -60,6 +60,15 @@ function failing(): ReadableStream {
   });
 }
 
+function twoPieces(): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of ['hello', ', world']) controller.enqueue(new TextEncoder().encode(piece));
+      controller.close();
+    },
+  });
+}
+
 function locked(): Response {
   const response = new Response('hello');
   response.body?.getReader();
@@ -125,18 +134,26 @@ describe('the end of a response', () => {
     expect([outcomes, await isFree()]).toEqual([[[201, true]], true]);
   });
 
-  it('comes when the body is cancelled, and the handler’s body hears why', async () => {
+  it.each([
+    ['before any of it is read', 0, 499],
+    ['when some of it is read', 1, 200],
+  ])('comes when the body is cancelled %s, and the handler’s body hears why', async (_when, pieces, status) => {
     const { limit, outcomes, isFree } = watching();
     const reasons: unknown[] = [];
     const stream = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new Uint8Array(1));
+      },
       cancel(reason) {
         reasons.push(reason);
       },
     });
     const answered = await limit(() => new Response(stream))(get());
-    await answered.body?.cancel('bored');
+    const reader = answered.body?.getReader();
+    for (let read = 0; read < pieces; read += 1) await reader?.read();
+    await reader?.cancel('bored');
     await turns();
-    expect([reasons, outcomes, await isFree()]).toEqual([['bored'], [[200, false]], true]);
+    expect([reasons, outcomes, await isFree()]).toEqual([['bored'], [[status, false]], true]);
   });
 
   it('of a body that fails says why to whoever reads it', async () => {
@@ -147,14 +164,15 @@ describe('the end of a response', () => {
   it.each([
     ['while the store is asked', { store: laterStore() }, 0, 499],
     ['while the handler works', {}, 1, 499],
-    ['while the body is sent', {}, 2, 201],
+    ['before the body is asked for, and so before the head', {}, 2, 499],
+    ['while the body is sent', {}, 3, 201],
   ])('comes when the client leaves %s, and only once', async (_when, given, steps, status) => {
     const { limit, outcomes, isFree } = watching(given);
     const left = new AbortController();
     const { keep, kept } = promised();
     const answer = limit(async () => {
       await kept;
-      return new Response('hello', { status: 201 });
+      return new Response(twoPieces(), { status: 201 });
     });
     const asked = answer(get({ signal: left.signal }));
     if (steps > 0) await turns();
@@ -162,13 +180,16 @@ describe('the end of a response', () => {
       keep();
       await asked;
     }
+    const reader = steps > 2 ? (await asked).body?.getReader() : undefined;
+    await reader?.read();
     left.abort();
     for (let i = 0; i < 10; i += 1) await turns();
     expect(outcomes).toEqual([[status, false]]);
     expect(await isFree()).toBe(true);
     // What comes later is told to nobody.
     keep();
-    await (await asked).text();
+    if (reader === undefined) await (await asked).text();
+    else await reader.cancel();
     await turns();
     expect(outcomes).toHaveLength(1);
   });

@@ -6,13 +6,12 @@
  *                     └── the client left, the handler threw, the body failed or was cancelled: told as well
  */
 import type { Answer } from '../../vocabulary/answer.ts';
-import type { Gate, Passage } from '../middleware/gate.ts';
-import type { Refused } from '../middleware/options.ts';
-import { refusalText } from '../problem-text.ts';
+import { type Gate, type Passage, refusalText } from '../middleware/gate.ts';
+import { leftStatus, type Refused } from '../middleware/options.ts';
 import { withHeaders } from './response-headers.ts';
 
-/** Nobody reads it: the client has left. The number is nginx's. */
-const gone = () => new Response(null, { status: 499 });
+/** Nobody reads it: the client has left. */
+const gone = () => new Response(null, { status: leftStatus });
 
 /** Whether the handler is simply called, and nobody has to be told how it ended: as most requests are. */
 export function isPlain({ delayMs, end }: Passage<Response>): boolean {
@@ -30,11 +29,16 @@ export async function goThrough<Result extends Response | undefined>(
 ): Promise<Result | Response> {
   const { signal } = request;
   let response: Response | undefined;
+  let isBegun = false;
   const left = () => over(false);
   function over(isComplete: boolean, known: Response = response ?? gone()): void {
     signal.removeEventListener('abort', left);
-    end?.({ status: known.status, isComplete, response: known });
+    const status = isComplete || isBegun ? known.status : leftStatus;
+    end?.({ status, isComplete, response: known });
   }
+  const begin = () => {
+    isBegun = true;
+  };
   signal.addEventListener('abort', left);
   // It may have left while the store was asked; nobody would say so again.
   if (signal.aborted) left();
@@ -48,9 +52,10 @@ export async function goThrough<Result extends Response | undefined>(
     }
     response = answered;
     // What is asked for by HEAD has a body that is never sent.
-    return end === undefined || request.method === 'HEAD' ? ended(answered, over) : watched(answered, over);
+    return end === undefined || request.method === 'HEAD' ? ended(answered, over) : watched(answered, begin, over);
   } catch (error) {
     // Whoever called answers for it, as servers do.
+    begin();
     over(false, new Response(null, { status: 500 }));
     throw error;
   }
@@ -72,13 +77,14 @@ function ended(response: Response, over: (isComplete: boolean) => void): Respons
   return response;
 }
 
-/** The response, with its body watched: to its end, or until it fails or is cancelled. */
-function watched(response: Response, over: (isComplete: boolean) => void): Response {
+/** The response, with its body watched: from the first piece that is asked for to its end, or until it fails or is cancelled. */
+function watched(response: Response, begin: () => void, over: (isComplete: boolean) => void): Response {
   const { body, status } = response;
   if (body === null || status < 200) return ended(response, over);
   const reader = body.getReader();
   const source: UnderlyingDefaultSource<Uint8Array> = {
     async pull(controller) {
+      begin();
       try {
         const { done, value } = await reader.read();
         if (!done) {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { type FetchRateLimitOptions, rateLimit } from './index.ts';
@@ -70,6 +72,32 @@ describe('the address of a request', () => {
     expect((await answer(get(), deno)).status).toBe(429);
   });
 });
+
+describe('what is handed over beside a request', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+
+  it.each<[string, object]>([
+    ['by its address', {}],
+    ['by a key', { key: async () => undefined }],
+    ['by an address that cannot be told', { address: () => fail() }],
+  ])('is forgotten with it, where it is limited %s', async (_how, options) => {
+    const answer = answerOf({ policy, warn: false, ...options });
+    const call = async () => {
+      const bindings = { remoteAddr: { hostname: '203.0.113.2' } };
+      await answer(get(), bindings).catch(() => {});
+      return new WeakRef(bindings);
+    };
+    const bindings = await call();
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+    expect(bindings.deref()).toBeUndefined();
+  });
+});
+
+function fail(): never {
+  throw new Error('no address');
+}
 
 describe('a request without an address', () => {
   const forwarded = { 'x-forwarded-for': '203.0.113.9' };

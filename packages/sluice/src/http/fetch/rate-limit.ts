@@ -37,24 +37,36 @@ export type FetchLimit<R extends Request = Request, Rest extends unknown[] = unk
   handler: (request: Own, ...rest: More) => Answer<Result>,
 ) => (request: Own, ...rest: More) => Promise<Result | Response>;
 
+const nothing: readonly unknown[] = [];
+
 export function rateLimit<R extends Request = Request, Rest extends unknown[] = unknown[]>(
   options: FetchRateLimitOptions<R, Rest>,
 ): FetchLimit<R, Rest> {
-  // What the handler is called with beside the request is for the address. That is looked for within the call; only after an option that is
-  // waited for it may be later, and then it is known by the request, and forgotten with it.
+  // What the handler is called with beside the request is for the address. That is looked for within the call, and forgotten with it; only
+  // after an option that is waited for it may be later, and then it is known by the request, and forgotten with that.
+  let current: readonly unknown[] = nothing;
   const rests = new WeakMap<R, readonly unknown[]>();
-  let current: readonly unknown[] = [];
-  const reader = fetchReader<R, Rest>(options, (request) => (isLater ? (rests.get(request) ?? []) : current) as Rest);
+  const reader = fetchReader<R, Rest>(options, (request) => (rests.get(request) ?? current) as Rest);
   const entrance = gate<R, Response>(options, reader, ['address']);
   const { skip, key, cost, subject } = options;
   const isLater = [skip, key, cost, subject].some((option) => typeof option === 'function');
+  const enter = (request: R, rest: readonly unknown[]) => {
+    if (isLater) {
+      if (rest.length > 0) rests.set(request, rest);
+      return entrance.enter(request);
+    }
+    current = rest;
+    try {
+      return entrance.enter(request);
+    } finally {
+      current = nothing;
+    }
+  };
   const refuse = options.handler;
   return (handler) => {
     if (typeof handler !== 'function') throw invalid('what limit() is given', 'a handler', handler);
     return async (request, ...rest) => {
-      if (!isLater) current = rest;
-      else if (rest.length > 0) rests.set(request, rest);
-      const entered = entrance.enter(request);
+      const entered = enter(request, rest);
       const passage = entered instanceof Promise ? await entered : entered;
       if (passage === undefined) return handler(request, ...rest);
       const { refused, headers } = passage;

@@ -1,3 +1,4 @@
+import { decodedPath } from '../middleware/decoded-path.ts';
 import type { RequestReader } from '../middleware/request-reader.ts';
 import { isFromCloudflare, peerAddressOf } from './peer-address.ts';
 
@@ -18,7 +19,7 @@ export function fetchReader<R extends Request, Rest extends unknown[]>(
       options.address ? options.address(request, ...restOf(request)) : peerAddressOf(request, restOf(request)[0]),
     header: ({ headers }, name) => headers.get(name) ?? undefined,
     method: ({ method }) => method,
-    path: ({ url }) => pathOf(url),
+    path: ({ url }) => decodedPath(pathOf(url)),
     // Cloudflare is a proxy that says who it stands for, in a header of its own; and `address` knows what it does.
     ownTrust: (request) => (options.address || isFromCloudflare(request) ? 'some' : 'none'),
   };

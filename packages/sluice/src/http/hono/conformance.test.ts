@@ -1,4 +1,5 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import { serve } from '../fetch/serve.test-support.ts';
 import { describeMiddleware, type MiddlewareUnderTest, type Routes } from '../middleware/conformance.test-support.ts';
 import { rateLimit } from './index.ts';
@@ -18,7 +19,8 @@ function appOf(limits: readonly MiddlewareHandler[], { slow }: Routes): Hono {
   app.get('/throws', () => {
     throw new Error('thrown by the handler');
   });
-  app.onError((_error, c) => c.text('failed', 500));
+  // As Hono's documentation has it: what an exception gives knows nothing of the context.
+  app.onError((error, c) => (error instanceof HTTPException ? error.getResponse() : c.text('failed', 500)));
   return app;
 }
 
@@ -30,6 +32,9 @@ const underTest: MiddlewareUnderTest = {
   },
   header: (c: Context, name) => c.req.header(name),
   teapot: (c: Context) => c.text('slow down', 418),
+  throwsTeapot() {
+    throw new HTTPException(418, { message: 'slow down' });
+  },
 };
 
 describeMiddleware('Hono', underTest);

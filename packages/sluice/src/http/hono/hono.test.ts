@@ -89,6 +89,45 @@ describe('the headers of a response', () => {
     expect(refused.headers.get('retry-after')).toBe('60');
   });
 
+  it('are on what is thrown for `onError` to answer, except for those that it brings', async () => {
+    const made = new Hono();
+    const handler = () => {
+      throw new HTTPException(429, {
+        res: new Response('slow down', { status: 429, headers: { 'retry-after': '7' } }),
+      });
+    };
+    made.use(rateLimit({ policy: perMinute(1), handler, key }));
+    made.get('/', (c) => c.text('hello'));
+    const seen = [];
+    for (const app of [made, made, made.onError((error) => (error as HTTPException).getResponse())]) {
+      const { status, headers } = await app.request('/');
+      seen.push([status, headers.get('retry-after'), headers.get('ratelimit')]);
+    }
+    expect(seen).toEqual([
+      [200, null, '"default";r=0;t=60'],
+      [429, '7', '"default";r=0;t=60'],
+      [429, '7', '"default";r=0;t=60'],
+    ]);
+  });
+
+  it.each<[string, (c: Context) => Response]>([
+    ['in its response', (c) => c.text('slow down', 429, { 'retry-after': '7' })],
+    [
+      'before it throws',
+      (c) => {
+        c.header('retry-after', '7');
+        throw new HTTPException(429);
+      },
+    ],
+  ])('leave alone what a handler has written itself, %s', async (_where, handler) => {
+    const made = new Hono();
+    made.use(rateLimit({ policy: perMinute(1), handler, key }));
+    made.get('/', (c) => c.text('hello'));
+    await made.request('/');
+    const { headers } = await made.request('/');
+    expect([headers.get('retry-after'), headers.get('ratelimit')]).toEqual(['7', '"default";r=0;t=60']);
+  });
+
   it('do not make a stream of what is none', async () => {
     const made = new Hono();
     const own = new Response('hello');

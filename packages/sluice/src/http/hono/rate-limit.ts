@@ -4,6 +4,7 @@
  *      app.use(rateLimit({ policy: gcra({ limit: 100, window: '1m' }) }));
  */
 import type { Context, Env, MiddlewareHandler } from 'hono';
+import type { HTTPException } from 'hono/http-exception';
 import type { RulesResult } from '../../limit/rules.ts';
 import type { Answer } from '../../vocabulary/answer.ts';
 import { goThrough, isPlain, refusal } from '../fetch/go-through.ts';
@@ -43,9 +44,13 @@ export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>)
     const { refused, headers } = passage;
     if (refused && handler === undefined) return refusal(refused);
     if (refused) {
-      // Also for what a handler throws, and Hono answers.
       for (const name in headers) c.header(name, headers[name]);
-      return withHeaders(await (handler as RefusalHandler<E>)(c, refused), headers);
+      try {
+        return withHeaders(await (handler as RefusalHandler<E>)(c, refused), headers);
+      } catch (error) {
+        keepHeaders(c, error);
+        throw error;
+      }
     }
     let response: Response;
     if (isPlain(passage)) {
@@ -63,4 +68,13 @@ export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>)
     c.res = response;
     return undefined;
   };
+}
+
+/**
+ * When a handler throws, `onError` may answer with a response that knows nothing of the context, as the one of an `HTTPException` is. Hono adds
+ * to it what the context's own response has, once there is one. What the exception has written itself stays.
+ */
+function keepHeaders({ res }: Context, error: unknown): void {
+  const own = (error as Partial<HTTPException> | undefined)?.res?.headers;
+  for (const name of own?.keys() ?? []) res.headers.delete(name);
 }

@@ -27,4 +27,5 @@ describeMiddleware('Koa', {
     context.status = 418;
     context.body = 'slow down';
   },
+  throwsTeapot: (context: Context) => context.throw(418, 'slow down'),
 });

@@ -6,11 +6,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Next } from 'koa';
 import type { RulesResult } from '../../limit/rules.ts';
-import { gate } from '../middleware/gate.ts';
+import { gate, refusalText } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { earlierResult, together } from '../middleware/several.ts';
-import { admit, asError } from '../node/admit.ts';
-import { refusalText } from '../problem-text.ts';
+import { admit, answerBy } from '../node/admit.ts';
 import type { RateLimitHeaders } from '../rate-limit-headers.ts';
 import { koaReader } from './reader.ts';
 
@@ -45,7 +44,10 @@ export function rateLimit(options: KoaRateLimitOptions): KoaMiddleware {
         shown = headers;
       },
       proceed: () => answerWith(shown === undefined ? next() : keepingHeaders(next(), context.res, shown)),
-      refuse: (refused) => answerWith(answerBy(() => handler(context, refused))),
+      refuse(refused) {
+        const answered = answerBy(() => handler(context, refused));
+        answerWith(keepingHeaders(answered, context.res, refused.headers));
+      },
       fail: (error) => answerWith(Promise.reject(error)),
       gone: () => answerWith(Promise.resolve()),
     });
@@ -60,21 +62,12 @@ function answerRefusal(context: Context, refused: Refused): void {
   context.body = refusalText(refused);
 }
 
-/** Koa waits for ever for the answer to an error that is none. */
-async function answerBy(handle: () => unknown): Promise<unknown> {
-  try {
-    return await handle();
-  } catch (error) {
-    throw asError(error);
-  }
-}
-
 /**
  * When a handler throws, Koa answers without any of the headers that were set before, and a client that paces itself by them would not know
  * where it stands. They are put back as the head is written.
  */
-function keepingHeaders(downstream: Promise<unknown>, response: ServerResponse, headers: RateLimitHeaders) {
-  return downstream.catch((error) => {
+function keepingHeaders(answered: Promise<unknown>, response: ServerResponse, headers: RateLimitHeaders) {
+  return answered.catch((error) => {
     // As they are now: a limiter further in may have written others.
     const kept = Object.keys(headers).map((name) => [name, response.getHeader(name)] as const);
     const { writeHead } = response;

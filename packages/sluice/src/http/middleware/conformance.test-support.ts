@@ -46,6 +46,8 @@ export interface MiddlewareUnderTest {
   header(request: never, name: string): string | undefined;
   /** A `handler` that answers 418 with the text 'slow down', in the framework's way. */
   teapot: unknown;
+  /** A `handler` that throws an error of status 418, in the framework's way. Left out where nobody would answer for it. */
+  throwsTeapot?: unknown;
 }
 
 interface Seen {
@@ -63,10 +65,20 @@ interface AskOptions {
   readonly signal?: AbortSignal;
 }
 
-function ask(app: StartedApp, path: string, { headers = {}, agent, method, signal }: AskOptions = {}): Promise<Seen> {
+function ask(app: StartedApp, path: string, options: AskOptions = {}): Promise<Seen> {
+  const { pathname, search } = new URL(`${app.url}${path}`);
+  return askTarget(app, `${pathname}${search}`, options);
+}
+
+/** Asks for a target as it is written, which no URL would leave as it is. */
+export function askTarget(
+  app: Pick<StartedApp, 'url'>,
+  target: string,
+  { headers = {}, agent, method, signal }: AskOptions = {},
+): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const options = { headers, ...(agent && { agent }), ...(method && { method }), ...(signal && { signal }) };
-    const sent = httpRequest(`${app.url}${path}`, options, (response) => {
+    const sent = httpRequest(app.url, { ...options, path: target }, (response) => {
       let body = '';
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
@@ -127,7 +139,7 @@ const perMinute = (limit: number) => fixedWindow({ limit, window: '1m', align: '
 const quiet = { warn: false } as const;
 
 export function describeMiddleware(name: string, underTest: MiddlewareUnderTest): void {
-  const { header, teapot } = underTest;
+  const { header, teapot, throwsTeapot } = underTest;
   const apps: StartedApp[] = [];
   const agents: Agent[] = [];
 
@@ -261,6 +273,17 @@ export function describeMiddleware(name: string, underTest: MiddlewareUnderTest)
       expect(JSON.parse(refused.body)['violated-policies']).toEqual(['everyone', 'per-user']);
     });
 
+    it.each(['/hel%6Co', '/%68%65%6c%6c%6f', '/hell%6f?x=%2F', '/hello#'])(
+      'limits by path what comes as %s: it is not let in beyond the limit',
+      async (written) => {
+        const app = await start({ rules: [{ name: 'hello', policy: perMinute(1), match: { path: '/hello' } }] });
+        expect((await ask(app, '/hello')).status).toBe(200);
+        // 404 where the router takes it for another path.
+        expect([404, 429]).toContain((await askTarget(app, written)).status);
+        expect((await ask(app, '/hello')).status).toBe(429);
+      },
+    );
+
     it('takes rules that were made elsewhere, and answers 503 when their store fails', async () => {
       const own = rules([{ name: 'shared', policy: perMinute(1) }]);
       const app = await start({ rules: own });
@@ -318,6 +341,30 @@ export function describeMiddleware(name: string, underTest: MiddlewareUnderTest)
       expect(await statuses(app, ['/hello'])).toEqual([429]);
     });
 
+    it('charges whoever leaves before the head is written, whatever it would have said', async () => {
+      const shut = door();
+      const outcomes: { status: number; isComplete: boolean }[] = [];
+      const app = await start(
+        {
+          policy: perMinute(1),
+          costAfter(_request: never, { status, isComplete }: { status: number; isComplete: boolean }) {
+            outcomes.push({ status, isComplete });
+            return status < 400 ? 0 : 1;
+          },
+        },
+        shut,
+      );
+      const gone = new AbortController();
+      const held = ask(app, '/slow', { signal: gone.signal }).catch(() => 'left');
+      await until(() => shut.waiting === 1);
+      gone.abort();
+      expect(await held).toBe('left');
+      await until(() => outcomes.length === 1);
+      shut.open();
+      expect(await statuses(app, ['/hello'])).toEqual([429]);
+      expect(outcomes).toEqual([{ status: 499, isComplete: false }]);
+    });
+
     it('gives a place back when the response is over, and when the client leaves', async () => {
       const shut = door();
       const app = await start({ policy: concurrency({ limit: 1 }), name: 'in-flight' }, shut);
@@ -368,6 +415,22 @@ export function describeMiddleware(name: string, underTest: MiddlewareUnderTest)
       const seen = await ask(app, '/hello');
       expect([seen.status, seen.body, seen.headers['retry-after']]).toEqual([418, 'slow down', '60']);
     });
+
+    it.skipIf(throwsTeapot === undefined)(
+      'keeps the headers when a handler throws what the framework answers',
+      async () => {
+        const app = await start({ policy: perMinute(1), handler: throwsTeapot });
+        await ask(app, '/hello');
+        const seen = await ask(app, '/hello');
+        expect(seen.status).toBe(418);
+        expect(seen.headers).toMatchObject({
+          'retry-after': '60',
+          ratelimit: '"default";r=0;t=60',
+          'ratelimit-policy': '"default";q=1;w=60',
+          'x-ratelimit-remaining': '0',
+        });
+      },
+    );
 
     it('holds back what a shaping policy delays, and refuses what it would hold too long', async () => {
       const clock = new TestClock(1_750_000_000_000);

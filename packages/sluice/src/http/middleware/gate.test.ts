@@ -4,6 +4,7 @@ import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { TestClock } from '../../testing/test-clock.ts';
 import { gate } from './gate.ts';
 import type { RateLimitOptions } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
@@ -129,5 +130,84 @@ describe('a gate', () => {
     expect(() => gate({ rules: shared as never, shadow: true }, reader)).toThrow(
       'shadow must be left out beside what rules() made, got true. Give it to rules().',
     );
+  });
+
+  it('does not wait for ever for rules made elsewhere whose store does not answer', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const answers: ((result: unknown) => void)[] = [];
+    const release = vi.fn();
+    const shared = { check: () => new Promise((resolve) => answers.push(resolve)), reserve: () => {}, release };
+    const entrance = gate<Asked, string>({ rules: shared as never, warn: false }, reader);
+    const passage = entrance.enter({ peer: 'a' });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect((await passage)?.refused).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+    // Let in too late, it has to give its place back.
+    answers[0]?.({ allowed: true, tightest: undefined, decisions: [{ receipt: [1] }] });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(release).toHaveBeenCalledTimes(1);
+    const second = entrance.enter({ peer: 'a' });
+    answers[1]?.({ allowed: true, tightest: undefined, decisions: [] });
+    expect((await second)?.refused).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.useRealTimers();
+  });
+
+  it('tells a client to wait for the limit before it too, where that has nothing left', () => {
+    const clock = new TestClock(0);
+    const windowed = (limit: number, window: '1h' | '5s') => fixedWindow({ limit, window, align: 'first' });
+    const hourly = gate<Asked, string>({ policy: windowed(2, '1h'), name: 'hourly', clock, warn: false }, reader);
+    const burst = gate<Asked, string>({ policy: windowed(1, '5s'), name: 'burst', clock, warn: false }, reader);
+    const ask = (request: Asked) => {
+      const first = hourly.enter(request);
+      if (first instanceof Promise || first?.refused) return first;
+      return burst.enter(request);
+    };
+    ask({ peer: 'a' });
+    const refused = ask({ peer: 'a' });
+    if (refused instanceof Promise) throw new Error('a memory store answers at once');
+    expect(refused?.headers).toMatchObject({ RateLimit: '"burst";r=0;t=3600', 'Retry-After': '3600' });
+    expect(refused?.refused?.problem.detail).toBe('burst allows 1 in 5 s. Try again in 3600 s.');
+    expect(refused?.result.tightest?.retryAfterMs).toBe(5000);
+  });
+
+  it('says of a request that is made again what is true now', () => {
+    const clock = new TestClock(0);
+    const [first] = ['a', 'b'].map((name) =>
+      gate<Asked, string>({ policy: gcra({ limit: 1, window: '1s' }), name, clock, warn: false }, reader),
+    );
+    const again = { peer: 'a' };
+    first?.enter(again);
+    first?.enter(again);
+    clock.advance(5000);
+    const passage = first?.enter(again);
+    if (passage instanceof Promise) throw new Error('a memory store answers at once');
+    expect(passage?.headers['Retry-After']).toBeUndefined();
+  });
+
+  it('is not ended by one who throws when he is told of an error', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const onError = () => {
+      throw new Error('no log');
+    };
+    gate<Asked, string>({ policy: one, onError, warn: false }, reader).report(new Error('lost'));
+    expect(emitted.mock.calls.map(([message]) => message)).toEqual(['rateLimit: Error: no log']);
+    emitted.mockRestore();
+  });
+
+  it('never takes a key for an address, nor an object for a key', () => {
+    const key = ({ own }: Asked) => own;
+    const requests = [{ own: 'ip:10.0.0.8' }, { peer: '10.0.0.8' }, { own: 'key:ip:10.0.0.8' }, { own: 'ip:10.0.0.8' }];
+    expect(passages({ key }, requests).seen).toEqual([true, true, true, false]);
+    expect(() => passages({ key: () => ({ id: 42 }) as never }, [{}])).toThrow('key must be text, got {"id":42}.');
+  });
+
+  it('warns when a request is counted twice under one name in one store', () => {
+    const told: string[] = [];
+    const options = { policy: one, store: memoryStore(), warn: (message: string) => told.push(message) };
+    const gates = [gate<Asked, string>(options, reader), gate<Asked, string>(options, reader)];
+    const request = { peer: 'a' };
+    for (const each of gates) each.enter(request);
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(/saw the same request twice/);
   });
 });

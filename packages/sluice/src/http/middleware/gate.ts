@@ -13,12 +13,14 @@ import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.t
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, knownFields, oneOf } from '../../vocabulary/policy.ts';
 import { type ProblemBody, problemBody, problemTitles, problemTypes, statusOf } from '../problem-body.ts';
+import { problemText } from '../problem-text.ts';
 import { checkHeaderOptions, type RateLimitHeaders, rateLimitHeaders } from '../rate-limit-headers.ts';
 import { addressReader } from './address.ts';
-import { type Asked, defaultName, isShared, limitsOf } from './limits.ts';
+import { type Asked, defaultName, isShared, limitsOf, notAnswered } from './limits.ts';
+import { countedBy, isNameTaken } from './names.ts';
 import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
-import { isNameTaken, speaker } from './several.ts';
+import { speaker } from './several.ts';
 import { countsAlone, type Mistake, warnings, warnProcess } from './warnings.ts';
 
 /** The answer to one request. */
@@ -54,7 +56,8 @@ export function gate<Request, Response>(
 ): Gate<Request, Response> {
   mustBeOptions(options, ownFunctions);
   const { skip, cost = 1, costAfter, onResult, store, clock = store?.clock ?? monotonicClock } = options;
-  const { headers: dialect, onError = warnOfError } = options;
+  const { headers: dialect } = options;
+  const report = reporting(options.onError);
   checkClock(clock);
   const headerOptions = dialect === undefined ? {} : { dialect: dialect === false ? [] : dialect };
   checkHeaderOptions(headerOptions);
@@ -65,23 +68,26 @@ export function gate<Request, Response>(
   if (!isShared(options.rules) && countsAlone(store)) warn('memory-in-cluster');
   const { policy, name = defaultName } = options;
   if (store && typeof policy === 'object' && isNameTaken(store, name, policy)) warn('name-taken');
-  const watch = watchForTwice(reader, () => warn('mounted-twice'));
+  // Rules have names of their own; the same ones on two routers are two limits.
+  const counted = countedBy(policy === undefined ? undefined : store, name);
+  const watch = watchForTwice(reader, counted, () => warn('mounted-twice'));
 
-  function passage(request: Request, { result, settle }: Asked): Passage<Response> {
+  function passage(request: Request, { result, settle }: Asked, taken: number): Passage<Response> {
     try {
       onResult?.(request, result);
     } catch (error) {
       // The request ends here, and nobody else could give back the place that it has.
-      if (result.allowed) Promise.resolve(settle?.(undefined)).catch(onError);
+      if (result.allowed) Promise.resolve(settle?.(undefined)).catch(report);
       throw error;
     }
-    if (result === unanswered) return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
-    const said = speak === undefined ? result : speak(identityOf(request, reader), result);
+    if (result === notAnswered.result)
+      return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
+    const said = speak === undefined ? result : speak(identityOf(request, reader), result, taken);
     const headers = rateLimitHeaders(said, headerOptions);
     if (result.allowed) {
       return { result, headers, refused: undefined, delayMs: delayOf(result), end: settle && ending(request, settle) };
     }
-    const refused: Refused = new Refusal(result, headers);
+    const refused: Refused = new Refusal(result, said, headers);
     return { result, headers, refused, delayMs: 0, end: undefined };
   }
 
@@ -95,24 +101,28 @@ export function gate<Request, Response>(
         await settle(actual);
       };
       // The response is out. What was reserved stays spent, and only the operator can still be told.
-      settled().catch(onError);
+      settled().catch(report);
     };
   }
 
   function admit(request: Request): Answer<Passage<Response>> {
     watch(request);
     const amount = typeof cost === 'function' ? cost(request) : cost;
-    const asked = typeof amount === 'number' ? ask(request, amount) : andThen(amount, (known) => ask(request, known));
-    if (!(asked instanceof Promise)) return passage(request, asked);
+    return typeof amount === 'number' ? admitFor(request, amount) : amount.then((known) => admitFor(request, known));
+  }
+
+  function admitFor(request: Request, taken: number): Answer<Passage<Response>> {
+    const asked = ask(request, taken);
+    if (!(asked instanceof Promise)) return passage(request, asked, taken);
     return asked.then(
-      (known) => passage(request, known),
-      (error) => passage(request, whereStoreFailed(error)),
+      (known) => passage(request, known, taken),
+      (error) => passage(request, whereStoreFailed(error), taken),
     );
   }
 
   return {
     clock,
-    report: onError,
+    report,
     enter(request) {
       if (skip === undefined) return admit(request);
       return andThen(skip(request), (isSkipped) => (isSkipped ? undefined : admit(request)));
@@ -124,26 +134,37 @@ export function gate<Request, Response>(
 class Refusal implements Refused {
   readonly result: RulesResult;
   readonly headers: RateLimitHeaders;
+  private readonly said: RulesResult;
 
-  constructor(result: RulesResult, headers: RateLimitHeaders) {
+  /** @param said what the headers say: of all limits that the request came by */
+  constructor(result: RulesResult, said: RulesResult, headers: RateLimitHeaders) {
     this.result = result;
+    this.said = said;
     this.headers = headers;
   }
 
   get status(): 429 | 503 {
-    return statusOf(this.result) as 429 | 503;
+    return statusOf(this.said) as 429 | 503;
   }
 
   get problem(): ProblemBody {
-    return problemBody(this.result);
+    return problemBody(this.said);
+  }
+
+  /** The problem as JSON. */
+  get text(): string {
+    return problemText(this.said);
   }
 }
 
-const unanswered: RulesResult = { allowed: false, tightest: undefined, decisions: [] };
+/** The problem of a refusal as JSON, to be sent as `application/problem+json`. */
+export function refusalText(refused: Refused): string {
+  return refused instanceof Refusal ? refused.text : JSON.stringify(refused.problem);
+}
 
 /** For rules that were made elsewhere, over a store that nothing stands in for when it fails. */
 const notNow: Refused = {
-  result: unanswered,
+  result: notAnswered.result,
   status: 503,
   headers: { 'Retry-After': '1' },
   problem: {
@@ -156,7 +177,7 @@ const notNow: Refused = {
 };
 
 function whereStoreFailed(error: unknown): Asked {
-  if ((error as Partial<SluiceError>)?.code === 'store-unavailable') return { result: unanswered };
+  if ((error as Partial<SluiceError>)?.code === 'store-unavailable') return notAnswered;
   throw error;
 }
 
@@ -171,8 +192,11 @@ function delayOf({ decisions }: RulesResult): number {
 const watchedRequests = 1000;
 
 /** Notices a request that comes by again. */
-function watchForTwice<Request>(reader: RequestReader<Request>, tell: () => void): (request: Request) => void {
-  const seen = new WeakSet<object>();
+function watchForTwice<Request>(
+  reader: RequestReader<Request>,
+  seen: WeakSet<object>,
+  tell: () => void,
+): (request: Request) => void {
   let left = watchedRequests;
   return (request) => {
     if (left === 0) return;
@@ -185,6 +209,17 @@ function watchForTwice<Request>(reader: RequestReader<Request>, tell: () => void
 
 function identityOf<Request>(request: Request, reader: RequestReader<Request>): object {
   return reader.identity?.(request) ?? (request as object);
+}
+
+/** Tells of errors. One that is thrown by who is told must not end the process: any caller may be able to bring that about. */
+function reporting(onError: (error: unknown) => void = warnOfError): (error: unknown) => void {
+  return (error) => {
+    try {
+      onError(error);
+    } catch (own) {
+      warnOfError(own);
+    }
+  };
 }
 
 function warnOfError(error: unknown): void {

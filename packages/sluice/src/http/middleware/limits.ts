@@ -1,5 +1,5 @@
 /** What the options limit, as one question: may this request have so much? */
-import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { algorithmOf, canDelay } from '../../algorithms/algorithm.ts';
 import { type DegradeOptions, degrade } from '../../layers/degrade/degrade.ts';
 import { checkSubnet, networkOf } from '../../limit/ip-address.ts';
 import { limiter } from '../../limit/limiter.ts';
@@ -7,6 +7,7 @@ import { type Rule, type Rules, type RulesResult, rules } from '../../limit/rule
 import type { Subject } from '../../limit/subject.ts';
 import type { Store } from '../../stores/store.ts';
 import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
+import { monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
@@ -22,6 +23,9 @@ export interface Asked {
 
 /** Whether the request may have so much. */
 export type Ask<Request> = (request: Request, cost: number) => Answer<Asked>;
+
+/** The store did not answer, and nothing stands in for it. */
+export const notAnswered: Asked = { result: { allowed: false, tightest: undefined, decisions: [] } };
 
 type AnyOptions = RateLimitOptions<never, never, unknown>;
 type AnyRules = Pick<Rules<Mode>, 'check' | 'reserve' | 'release'>;
@@ -54,23 +58,25 @@ export function limitsOf<Request, Response>(
   const all = rulesOf(options, store);
   const subjectOf = policy === undefined ? subjectReader(options, reader, addressOf) : keyed(policy, keyOf);
   const expiresIn = options.expiresIn ?? '1m';
-  return (request, cost) =>
-    andThen(subjectOf(request), (subject): Answer<Asked> => {
-      if (costAfter === undefined) {
-        return andThen(all.check(subject, { cost, maxDelayMs }), (result) =>
-          hasLease(result) ? { result, settle: () => all.release(result) } : { result },
-        );
-      }
-      const reserved: Answer<{ result: RulesResult; commit(actual: number): Answer<unknown> }> = all.reserve(subject, {
-        cost,
-        maxDelayMs,
-        expiresIn,
-      });
-      return andThen(reserved, (reservation) => ({
-        result: reservation.result,
-        settle: (actual = cost) => reservation.commit(actual),
-      }));
+  const bounded = isShared(options.rules) ? inTime : (asked: Answer<Asked>) => asked;
+  return (request, cost) => andThen(subjectOf(request), (subject) => bounded(askRules(subject, cost)));
+
+  function askRules(subject: Subject, cost: number): Answer<Asked> {
+    if (costAfter === undefined) {
+      return andThen(all.check(subject, { cost, maxDelayMs }), (result) =>
+        hasLease(result) ? { result, settle: () => all.release(result) } : { result },
+      );
+    }
+    const reserved: Answer<{ result: RulesResult; commit(actual: number): Answer<unknown> }> = all.reserve(subject, {
+      cost,
+      maxDelayMs,
+      expiresIn,
     });
+    return andThen(reserved, (reservation) => ({
+      result: reservation.result,
+      settle: (actual = cost) => reservation.commit(actual),
+    }));
+  }
 }
 
 function asAsked(decision: Decision): Asked {
@@ -79,9 +85,8 @@ function asAsked(decision: Decision): Asked {
 
 /** Nothing but a check of one policy that never delays, is never given back and always refuses: the limiter's short way. */
 function isPlain(policy: Policy, { costAfter, shadow }: AnyOptions): boolean {
-  const { release, delay, delays } = algorithmOf(policy);
-  const canDelay = delay !== undefined && (delays?.(policy) ?? true);
-  return costAfter === undefined && shadow !== true && release === undefined && !canDelay;
+  const { release } = algorithmOf(policy);
+  return costAfter === undefined && shadow !== true && release === undefined && !canDelay(policy);
 }
 
 function hasLease({ allowed, decisions }: RulesResult): boolean {
@@ -123,6 +128,31 @@ function sharedRules(given: SharedRules, options: AnyOptions): AnyRules {
   return given as AnyRules;
 }
 
+/** A request must not wait for ever for rules that were made elsewhere, and whose store does not answer. */
+function inTime(asked: Answer<Asked>): Answer<Asked> {
+  if (!(asked instanceof Promise)) return asked;
+  return new Promise((resolve, reject) => {
+    const answered = new AbortController();
+    let isLate = false;
+    asked
+      .then((known) => {
+        answered.abort();
+        resolve(known);
+        // Whoever was let in too late was told to come back: the place that was taken is free again.
+        return isLate && known.result.allowed ? known.settle?.(undefined) : undefined;
+      })
+      .catch(reject);
+    monotonicClock.sleep(parseDuration(defaultAfter), answered.signal).then(
+      () => {
+        isLate = true;
+        resolve(notAnswered);
+      },
+      // There is an answer already.
+      () => undefined,
+    );
+  });
+}
+
 /** One policy as a rule, for what only rules can do. The key, and a policy by request, come with the subject. */
 function keyedRule(name: string, policy: Policy | ((request: never) => Policy)): Rule {
   const key = (subject: Subject) => subject.key as string;
@@ -148,8 +178,17 @@ function keyReader<Request>(
   // Marked, so that nobody is limited together with an address by the name he chose.
   return (request) =>
     andThen(key(request), (known) =>
-      known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : String(known),
+      known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : ownKey(known),
     );
+}
+
+/** A caller's key as the store has it. */
+function ownKey(key: string | number): string {
+  if (typeof key !== 'string' && typeof key !== 'number')
+    throw invalid('key', 'text', key, 'An object is the same text for all.');
+  const text = String(key);
+  // Not to be taken for an address, nor for a key that was marked like this.
+  return text.startsWith('ip:') || text.startsWith('key:') ? `key:${text}` : text;
 }
 
 function subjectReader<Request>(

@@ -25,11 +25,18 @@ export interface Refused {
 
 /** How a response ended. */
 export interface Outcome<Response> {
+  /**
+   * What the client was told; 499 when it left before it was told anything, whatever the handler would have said. (A runtime of fetch-style
+   * handlers does not say when it sends the head: it counts as sent once the body is read.)
+   */
   readonly status: number;
   /** False when the client left, or the handler failed, before all of it was sent. */
   readonly isComplete: boolean;
   readonly response: Response;
 }
+
+/** The status of a response of which nobody has seen the head. The number is nginx's. */
+export const leftStatus = 499;
 
 /** What `rules()` makes, over any store. */
 export type SharedRules = Pick<Rules<Mode>, 'check' | 'reserve' | 'release'>;

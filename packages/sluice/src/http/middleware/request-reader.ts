@@ -6,7 +6,7 @@ export interface RequestReader<Request> {
   peerAddress(request: Request): string | undefined;
   header(request: Request, name: ForwardingHeader): string | readonly string[] | undefined;
   method(request: Request): string;
-  /** Without the query. */
+  /** As the framework's router reads it, without the query, and decoded by `decodedPath`. */
   path(request: Request): string;
   /** The client's address as the framework has it, where the framework can be told of proxies. */
   ownAddress?(request: Request): string | undefined;

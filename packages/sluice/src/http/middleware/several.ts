@@ -5,9 +5,7 @@
  *      app.post('/log-in', rateLimit({ name: 'log-in' }))  RateLimit: "log-in";r=1;t=30             the tightest, whoever came last
  */
 import { type RulesResult, tightestOf } from '../../limit/rules.ts';
-import type { Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
-import type { Policy } from '../../vocabulary/policy.ts';
 
 /** What was said before and what is said now, as one result. A refusal is always the tightest. */
 export function together(before: RulesResult | undefined, now: RulesResult): RulesResult {
@@ -27,29 +25,46 @@ export function earlierResult(found: unknown): RulesResult | undefined {
   return Array.isArray((found as Partial<RulesResult> | undefined)?.decisions) ? (found as RulesResult) : undefined;
 }
 
-const policies = new WeakMap<Store, Map<string, string>>();
-
-/** Whether another policy goes by the same name in the same store. The two would be one limit that changes with every request. */
-export function isNameTaken(store: Store, name: string, policy: Policy): boolean {
-  const named = policies.get(store) ?? new Map<string, string>();
-  policies.set(store, named);
-  const text = JSON.stringify(policy);
-  const before = named.get(name) ?? text;
-  named.set(name, before);
-  return before !== text;
+/** What was said to a request, by whom, and until when the same request would at least have to wait because of it. */
+interface Spoken {
+  readonly result: RulesResult;
+  readonly by: readonly object[];
+  readonly exhaustedMs: number;
 }
 
 let middlewares = 0;
-const spokenTo = new WeakMap<object, RulesResult>();
+const spokenTo = new WeakMap<object, Spoken>();
 
-/** For each rateLimit() that shows headers: what they are to say, given what others have said to the same client already. */
-export function speaker(): (request: object, result: RulesResult) => RulesResult {
+/**
+ * For each rateLimit() that shows headers: what they are to say, given what others have said to the same client already.
+ *
+ * What an earlier one took stays taken when a later one refuses. Where it has nothing left, the client has to wait for that too: told only the
+ * wait of the one that refused, it would come back too early.
+ */
+export function speaker(): (request: object, result: RulesResult, cost: number) => RulesResult {
   middlewares += 1;
-  return (request, result) => {
+  const own = {};
+  return (request, result, cost) => {
     // Nobody else can have spoken, and nothing has to be remembered.
     if (middlewares === 1) return result;
-    const all = together(spokenTo.get(request), result);
-    spokenTo.set(request, all);
-    return all;
+    const known = spokenTo.get(request);
+    // Whoever speaks again speaks of another time: the request was made again.
+    const before = known?.by.includes(own) ? undefined : known;
+    const all = together(before?.result, result);
+    const exhaustedMs = Math.max(before?.exhaustedMs ?? 0, exhausted(result, cost));
+    spokenTo.set(request, { result: all, by: [...(before?.by ?? []), own], exhaustedMs });
+    return result.allowed ? all : notBefore(all, before?.exhaustedMs ?? 0);
   };
+}
+
+/** How long until those limits are as good as new that have less left than the request takes. */
+function exhausted({ allowed, decisions }: RulesResult, cost: number): number {
+  if (!allowed) return 0;
+  return Math.max(0, ...decisions.map(({ remaining, resetAfterMs }) => (remaining < cost ? resetAfterMs : 0)));
+}
+
+function notBefore(result: RulesResult, waitMs: number): RulesResult {
+  const { tightest } = result;
+  if (tightest === undefined || tightest.retryAfterMs >= waitMs) return result;
+  return { ...result, tightest: { ...tightest, retryAfterMs: waitMs } };
 }

@@ -5,7 +5,7 @@ import type { Store } from '../../stores/store.ts';
 const help = 'sluice/src/http/README.md';
 
 const messages = {
-  'proxy-not-trusted': `There is an X-Forwarded-For or Forwarded header, but no proxy is trusted: behind a proxy all callers are limited as one. Say how many proxies you run with trustProxy. See ${help}#behind-a-proxy`,
+  'proxy-not-trusted': `There is an X-Forwarded-For or Forwarded header, but no proxy is trusted: behind a proxy all callers are limited as one. Say how many proxies you run with trustProxy: 0 if there are none. See ${help}#behind-a-proxy`,
   'everyone-trusted': `The framework trusts every proxy, so any caller can choose the address he is limited by. Trust a number of proxies, or their addresses. See ${help}#behind-a-proxy`,
   'no-address': `A request has no address, and is limited together with all others that have none. Give a key; or trustProxy, where a proxy says it; or address, where the middleware takes one. See ${help}#behind-a-proxy`,
   'memory-in-cluster': `This process is one of a cluster, and the limits are counted in its own memory: together they allow as many times more. Use a shared store such as redisStore. See ${help}#many-processes`,

@@ -58,9 +58,12 @@ class TeapotFilter implements ExceptionFilter {
   }
 }
 
-const common: Pick<MiddlewareUnderTest, 'header' | 'teapot'> = {
+const common: Pick<MiddlewareUnderTest, 'header' | 'teapot' | 'throwsTeapot'> = {
   header: ({ headers }: NestRequest, name) => headers[name] as string | undefined,
   teapot: () => new Teapot('slow down', 418),
+  throwsTeapot() {
+    throw new HttpException('slow down', 418);
+  },
 };
 
 for (const [platform, adapter] of platforms) {

@@ -4,9 +4,9 @@
  * A client may leave at any time. What was taken for it is settled then, and a request that was held back for it does not go on.
  */
 import type { ServerResponse } from 'node:http';
-import type { Gate, Passage } from '../middleware/gate.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
+import { type Gate, type Passage, refusalText } from '../middleware/gate.ts';
 import type { Refused } from '../middleware/options.ts';
-import { refusalText } from '../problem-text.ts';
 import { hasLeft, whenEnded } from './ended.ts';
 
 /** What the framework does next. */
@@ -65,18 +65,24 @@ function goThrough<Request, Response>(
     return;
   }
   if (end !== undefined) {
-    whenEnded(response, (isComplete) => end({ status: response.statusCode, isComplete, response: owner }));
+    whenEnded(response, (status, isComplete) => end({ status, isComplete, response: owner }));
   }
   if (delayMs === 0) next.proceed();
-  else holdBack(gate, delayMs, response, next);
+  else holdBack(gate.clock, delayMs, response, next);
 }
 
-function holdBack(gate: Gate<never, never>, delayMs: number, response: ServerResponse, next: Continuation): void {
+/** Goes on when the time has come, unless the client has left by then. */
+export function holdBack(
+  clock: Clock,
+  delayMs: number,
+  response: ServerResponse,
+  next: Pick<Continuation, 'proceed' | 'fail' | 'gone'>,
+): void {
   const left = new AbortController();
   const leave = () => left.abort();
   if (hasLeft(response)) leave();
   response.once('close', leave);
-  gate.clock.sleep(delayMs, left.signal).then(
+  clock.sleep(delayMs, left.signal).then(
     () => {
       response.off('close', leave);
       next.proceed();
@@ -88,10 +94,19 @@ function holdBack(gate: Gate<never, never>, delayMs: number, response: ServerRes
   );
 }
 
-/** Frameworks go on when the error they are given is none, and Express also for the words `route` and `router`. */
-export function asError(thrown: unknown): unknown {
-  if (typeof thrown === 'object' && thrown !== null) return thrown;
+/** Frameworks go on, or wait for ever, when the error they are given is none; and Express also goes on for the words `route` and `router`. */
+export function asError(thrown: unknown): Error {
+  if (typeof thrown === 'object' && thrown !== null) return thrown as Error;
   return new Error(`rateLimit: ${String(thrown)} was thrown`, { cause: thrown });
+}
+
+/** What a handler of refusals does, now or later. What it throws is for the framework, and must not end the process: callers could bring that about. */
+export async function answerBy(handle: () => unknown): Promise<unknown> {
+  try {
+    return await handle();
+  } catch (error) {
+    throw asError(error);
+  }
 }
 
 /** Something failed that is nobody's limit, and there is no framework to say so. */

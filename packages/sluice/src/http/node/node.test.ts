@@ -158,7 +158,7 @@ describe('over HTTP/2', () => {
 
   it('the end of a stream is told, and gives its place back: when all is sent, and when the client resets it', async () => {
     const outcomes: [path: string, status: number, isComplete: boolean][] = [];
-    const open: Http2ServerResponse[] = [];
+    let reached = false;
     const session = await serving(
       {
         policy: concurrency({ limit: 1 }),
@@ -169,10 +169,8 @@ describe('over HTTP/2', () => {
       },
       ({ url }, response) => {
         if (url === '/hello') response.end('hello');
-        else {
-          response.write('first');
-          open.push(response);
-        }
+        else if (url === '/slow') response.write('first');
+        else reached = true;
       },
     );
     expect((await ask(session, '/hello')).body).toBe('hello');
@@ -185,10 +183,16 @@ describe('over HTTP/2', () => {
     await until(() => outcomes.length === 2);
     expect((await ask(session, '/hello')).status).toBe(200);
     await until(() => outcomes.length === 3);
+    const unanswered = session.request({ ':path': '/never' });
+    unanswered.on('error', () => {});
+    await until(() => reached);
+    unanswered.close(8);
+    await until(() => outcomes.length === 4);
     expect(outcomes).toEqual([
       ['/hello', 200, true],
       ['/slow', 200, false],
       ['/hello', 200, true],
+      ['/never', 499, false],
     ]);
   });
 
@@ -329,13 +333,13 @@ describe('where nobody else is there to answer', () => {
         return memory.apply(checks, atMs);
       },
     };
-    const outcomes: boolean[] = [];
+    const outcomes: [status: number, isComplete: boolean][] = [];
     const responses: ServerResponse[] = [];
     const limit = rateLimit({
       policy: concurrency({ limit: 1 }),
       store,
       onStoreFailure: { after: '1h' },
-      costAfter: (_request, { isComplete }) => outcomes.push(isComplete),
+      costAfter: (_request, { status, isComplete }) => outcomes.push([status, isComplete]),
     });
     const url = await urlOf((request, response) => {
       responses.push(response);
@@ -349,7 +353,7 @@ describe('where nobody else is there to answer', () => {
     await until(() => responses[0]?.closed === true);
     answer();
     await until(() => outcomes.length === 1);
-    expect(outcomes).toEqual([false]);
+    expect(outcomes).toEqual([[499, false]]);
     let status = 0;
     for (let tries = 0; tries < 500 && status !== 200; tries += 1) status = (await fetch(url)).status;
     expect(status).toBe(200);

@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
-import { admit, answerFailure, answerRefusal } from './admit.ts';
+import { admit, answerBy, answerFailure, answerRefusal } from './admit.ts';
 import { nodeReader } from './reader.ts';
 
 /** Answers what is refused. */
@@ -49,18 +49,9 @@ export function rateLimit<
       proceed: next,
       refuse(refused) {
         if (handler === undefined) answerRefusal(plain, refused);
-        else answerBy(() => handler(request, response, refused), fail);
+        else answerBy(() => handler(request, response, refused)).catch(fail);
       },
       fail,
     });
   };
-}
-
-/** What a handler of refusals throws, now or later, must not end the process: callers could bring that about. */
-function answerBy(handle: () => unknown, fail: (error: unknown) => void): void {
-  try {
-    Promise.resolve(handle()).catch(fail);
-  } catch (error) {
-    fail(error);
-  }
 }
