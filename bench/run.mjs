@@ -9,9 +9,10 @@ const help = `npm run bench [-- [part] [filter] [options]]
   memory [filter]  bytes per key, and the longest check while the table grows: bytes, pause, most
   shared [filter]  two threads against one, and that no grant is lost between them: speed, grants
   redis [filter]   over a real Redis, beside every peer: one-rule, four-rules, bytes, denied, leases
+  http [filter]    what the middleware adds to a request, beside what others use: node, express, fastify, hono, koa, nest, fetch
   service [filter] the service beside Redis, node:http, fastify, nginx and grpc-js: resp, threads, http, grpc, memory, load
   <filter>         the library's benchmark files with this word in their name, e.g. gcra
-                   without any of these: all of it, which takes about half an hour
+                   without any of these: all of it, which takes about 40 minutes
 
   --rounds <n>     the median of so many counts (default 3 in the comparisons, which take no fewer; 11 in the files)
   --json           print JSON, and nothing else, on stdout; npm's own lines go with \`npm run -s bench\`
@@ -45,6 +46,7 @@ const comparisons = {
   memory: async () => (await import('./compare/memory.mjs')).memory,
   shared: async () => (await import('./compare/shared.mjs')).shared,
   redis: async () => (await import('./compare/redis.mjs')).redis,
+  http: async () => (await import('./compare/http.mjs')).http,
   service: async () => (await import('./compare/service.mjs')).service,
 };
 const [first = '', second = '', ...rest] = positionals;

@@ -88,6 +88,11 @@ export const serviceBars = {
   loadP99Ms: 10,
 };
 
+export const httpBars = {
+  /** What the framework's usual limiter adds to a request, times what ours adds. */
+  usualLimiter: 1,
+};
+
 /**
  * @typedef {{ name: string, reached: number, atLeast: number } | { name: string, reached: number, atMost: number }} Bar
  *

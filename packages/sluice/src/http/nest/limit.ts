@@ -10,17 +10,15 @@ import type { NestRateLimitOptions, NestRequest, NestResponse, RefusalHandler } 
 import { RateLimitException } from './rate-limit-exception.ts';
 import { nestReader } from './reader.ts';
 
-/** On a request: what each limit that it came by has answered. */
-const answers = Symbol('sluice/nest answers');
-
-interface Asked extends NestRequest {
-  [answers]?: Map<Limit, Promise<true>>;
-}
+/** True at once over a memory store. A refusal is what the promise is rejected with. */
+type Passing = true | Promise<true>;
 
 export class Limit {
   readonly #gate: Gate<NestRequest, NestResponse>;
   readonly #handler: RefusalHandler | undefined;
   readonly #http: NestRateLimitOptions['http'];
+  /** What was answered to requests that are under way. */
+  readonly #answers = new WeakMap<object, Passing>();
 
   constructor(options: NestRateLimitOptions, warn?: (mistake: Mistake) => void) {
     this.#gate = gate(options, nestReader, ['http'], warn);
@@ -32,34 +30,43 @@ export class Limit {
    * A request that comes by twice, because two guards stand there or because a query has many resolvers, is counted once and answered the
    * same.
    */
-  pass(context: ExecutionContext): true | Promise<true> {
+  pass(context: ExecutionContext): Passing {
     const found = context.getType() === 'http' ? ofHttp(context) : this.#http?.(context);
     if (found === undefined) return true;
-    const request: Asked = found.request;
-    request[answers] ??= new Map();
-    const before = request[answers].get(this);
+    const { request, response } = found;
+    const before = this.#answers.get(request);
     if (before !== undefined) return before;
-    const answer = this.#ask(context, request, found.response);
-    request[answers].set(this, answer);
+    const answer = this.#ask(context, request, response);
+    this.#answers.set(request, answer);
     return answer;
   }
 
-  #ask(context: ExecutionContext, request: NestRequest, response: NestResponse): Promise<true> {
+  #ask(context: ExecutionContext, request: NestRequest, response: NestResponse): Passing {
     const raw: ServerResponse = response.raw ?? response;
-    return new Promise((resolve, reject) => {
-      admit(this.#gate, request, raw, response, {
-        proceed: () => resolve(true),
-        refuse: (refused) => this.#refusal(context, refused, response).then(reject, reject),
-        fail: reject,
-      });
+    let answer: Passing | undefined;
+    let later: ((answer: Passing) => void) | undefined;
+    const answerWith = (known: Passing) => {
+      answer = known;
+      later?.(known);
+    };
+    admit(this.#gate, request, raw, response, {
+      proceed: () => answerWith(true),
+      refuse: (refused) => answerWith(this.#refuse(context, refused, response)),
+      fail: (error) => answerWith(Promise.reject(error)),
     });
+    return (
+      answer ??
+      new Promise((resolve) => {
+        later = resolve;
+      })
+    );
   }
 
-  async #refusal(context: ExecutionContext, refused: Refused, response: NestResponse): Promise<unknown> {
+  async #refuse(context: ExecutionContext, refused: Refused, response: NestResponse): Promise<never> {
     const own = await this.#handler?.(context, refused);
-    if (own !== undefined) return own;
+    if (own !== undefined) throw own;
     sayProblem(response);
-    return new RateLimitException(refused);
+    throw new RateLimitException(refused);
   }
 }
 

@@ -6,8 +6,9 @@ export class RateLimitException extends HttpException {
   readonly refused: Refused;
 
   constructor(refused: Refused) {
-    super(refused.problem, refused.status);
+    const { problem } = refused;
+    super(problem, refused.status);
     this.refused = refused;
-    this.message = refused.problem.detail;
+    this.message = problem.detail;
   }
 }
