@@ -39,7 +39,7 @@ const two = [
 /**
  * Allowed: nobody reaches the limit. Refused: everybody has. In process there is no network; over TCP there is all that it takes, unevenly, so
  * that is shown and not judged by.
- * @typedef {{ name: string, limit: Limit, status: number, isOverTcp: boolean, startsPerRound: number, contenders: [string, Kind][] }} Workload
+ * @typedef {{ name: string, limit: Limit, status: number, isOverTcp: boolean, turns: number, contenders: [string, Kind][] }} Workload
  */
 
 const roomy = { limit: 1000, windowMs: 1000 };
@@ -52,13 +52,12 @@ const workloads = [
     limit: roomy,
     status: 200,
     isOverTcp: false,
-    startsPerRound: 2,
+    turns: 9,
     contenders: [...two, ['sluice, all its headers', 'sluice untold']],
   },
-  { name: 'refused', limit: usedUp, status: 429, isOverTcp: false, startsPerRound: 2, contenders: two },
-  { name: 'allowed, over TCP', limit: roomy, status: 200, isOverTcp: true, startsPerRound: 1, contenders: two },
+  { name: 'refused', limit: usedUp, status: 429, isOverTcp: false, turns: 9, contenders: two },
+  { name: 'allowed, over TCP', limit: roomy, status: 200, isOverTcp: true, turns: 4, contenders: two },
 ];
-const turns = 4;
 
 /** @param {Run} run */
 export function http(run) {
@@ -74,10 +73,10 @@ async function measure(framework, piece, { rounds, print, progress }) {
   const rows = [];
   const bars = [];
   for (const workload of workloads) {
-    const { name, isOverTcp, startsPerRound } = workload;
+    const { name, isOverTcp } = workload;
     if (isOverTcp && piece.isServer === false) continue;
     progress(`http, ${framework}, ${name}: ${rounds} rounds`);
-    const raced = await race(framework, piece, workload, rounds * startsPerRound);
+    const raced = await race(framework, piece, workload, rounds);
     print(overheadTable(`${piece.title}, ${name}${isOverTcp ? `; ${coresInWords}` : ''}`, raced));
     rows.push({ workload: name, contenders: raced });
     if (isOverTcp) continue;
@@ -96,7 +95,7 @@ async function measure(framework, piece, { rounds, print, progress }) {
  * @param {Workload} workload
  * @param {number} starts
  */
-async function race(framework, { usual, dialect }, { limit, status, isOverTcp, contenders }, starts) {
+async function race(framework, { usual, dialect }, { limit, status, isOverTcp, turns, contenders }, starts) {
   const generator = isOverTcp ? await startProcess(generatorCore, 'generator.mjs') : undefined;
   /** @type {[string, Kind][]} */
   const all = [...contenders, [usual, 'usual']];

@@ -4,12 +4,11 @@
 //      turn 1: bare, ours, theirs   turn 2: theirs, ours, bare   turn 3: ...      added = median over the turns of (limited - bare)
 //
 // After some turns all of them are started anew: what the compiler makes of a program, and the collector of its memory, is not the same each
-// time. What counts is processor time of the whole process, collector and all, and not how long it had to wait for a core.
+// time. The first turns after a start are for the compiler; it learns from them what will be asked for, pauses included. What counts is
+// processor time of the whole process, collector and all, and not how long it had to wait for a core.
 import { figure, median, table } from '../../table.mjs';
 
-// Until the compiler is done with everything, or nearly. More would use up the limits of those who do not refuse.
-const warmUpMs = 400;
-const mostWarmUpRequests = 24_000;
+const warmUpTurns = { fewest: 3, most: 12, untilMs: 300 };
 // Enough that a lap has its share of every kind of garbage collection: Express is due for a large one every few thousand requests.
 const lapRequests = 2500;
 
@@ -66,21 +65,16 @@ export async function overheadRace({ startLanes, starts, turns }) {
  */
 async function inTurns(lanes, turns) {
   const entries = lanes.map((lane) => ({ lane, laps: /** @type {Lap[]} */ ([]) }));
-  for (const { lane } of entries) await warmUp(lane);
+  const { fewest, most, untilMs } = warmUpTurns;
+  for (let turn = 0, ms = 0; turn < fewest || (turn < most && ms < untilMs); turn += 1) {
+    for (const { lane } of entries) ms += (await lane.warmUp(lapRequests)) / lanes.length;
+  }
   for (let turn = 0; turn < turns; turn += 1) {
     // There and back: who comes first is not always the same.
     const inOrder = turn % 2 === 0 ? entries : [...entries].reverse();
     for (const { lane, laps } of inOrder) laps.push(await lane.lap(lapRequests));
   }
   return entries.map(({ laps }) => laps);
-}
-
-/** @param {Lane} lane */
-async function warmUp(lane) {
-  let ms = 0;
-  for (let requests = 0; requests < mostWarmUpRequests && ms < warmUpMs; requests += lapRequests) {
-    ms += await lane.warmUp(lapRequests);
-  }
 }
 
 // A median of such differences tells no less than this.

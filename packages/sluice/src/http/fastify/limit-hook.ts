@@ -5,6 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { type Gate, gate, type Passage, refusalText } from '../middleware/gate.ts';
+import { headerWords } from '../middleware/header-words.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import type { Mistake } from '../middleware/warnings.ts';
 import { asError, holdBack } from '../node/admit.ts';
@@ -65,7 +66,7 @@ function goThrough(
     return;
   }
   const { headers, refused, delayMs, end } = passage;
-  for (const name in headers) reply.header(lowerCase[name] ?? lowered(name), headers[name]);
+  for (const name in headers) reply.header(headerWords(name).lower, headers[name]);
   if (refused !== undefined) {
     refuse(request, reply, refused, handler, done);
     return;
@@ -75,15 +76,6 @@ function goThrough(
   }
   if (delayMs === 0) done();
   else holdBack(entrance.clock, delayMs, reply.raw, { proceed: done, fail: (error) => done(asError(error)) });
-}
-
-/** Fastify has header names in lower case. To make them so for each request costs as much as the check itself. */
-const lowerCase: Record<string, string> = {};
-
-function lowered(name: string): string {
-  const lower = name.toLowerCase();
-  lowerCase[name] = lower;
-  return lower;
 }
 
 function refuse(

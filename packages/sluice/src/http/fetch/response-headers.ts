@@ -1,3 +1,4 @@
+import { headerWords } from '../middleware/header-words.ts';
 import type { RateLimitHeaders } from '../rate-limit-headers.ts';
 
 // They have no body, so that a copy costs nothing; and they are the ones that programs make once and answer with again and again, or
@@ -30,20 +31,15 @@ export function withHeaders<Result extends Response | undefined>(
 
 function written(response: Response, headers: RateLimitHeaders): Response {
   const own = response.headers;
-  let set = '';
-  let isMissing = true;
+  let current: string | undefined;
+  let isMissing = false;
   for (const name in headers) {
-    if (set === '' || !name.startsWith(set)) {
-      set = setOf(name);
-      isMissing = !own.has(name);
+    const { lower, set } = headerWords(name);
+    if (set !== current) {
+      current = set;
+      isMissing = !own.has(lower);
     }
-    if (isMissing) own.set(name, headers[name] as string);
+    if (isMissing) own.set(lower, headers[name] as string);
   }
   return response;
-}
-
-/** What the names begin with that belong to the same set. */
-function setOf(name: string): string {
-  if (name.startsWith('X-RateLimit')) return 'X-RateLimit';
-  return name.startsWith('RateLimit') ? 'RateLimit' : name;
 }

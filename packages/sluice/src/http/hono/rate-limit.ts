@@ -10,6 +10,7 @@ import type { Answer } from '../../vocabulary/answer.ts';
 import { goThrough, isPlain, refusal } from '../fetch/go-through.ts';
 import { withHeaders } from '../fetch/response-headers.ts';
 import { gate } from '../middleware/gate.ts';
+import { headerWords } from '../middleware/header-words.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { earlierResult, together } from '../middleware/several.ts';
 import { honoReader } from './reader.ts';
@@ -43,8 +44,9 @@ export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>)
     c.set('rateLimit', together(earlierResult(c.get('rateLimit')), passage.result));
     const { refused, headers } = passage;
     if (refused && handler === undefined) return refusal(refused);
+    // Hono writes them into what it makes itself. What the handler makes gets them afterwards.
+    for (const name in headers) c.header(headerWords(name).lower, headers[name]);
     if (refused) {
-      for (const name in headers) c.header(name, headers[name]);
       try {
         return withHeaders(await (handler as RefusalHandler<E>)(c, refused), headers);
       } catch (error) {
