@@ -1,3 +1,27 @@
+export { type BinsOptions, fullestBin } from './balancing/bins.ts';
+export {
+  balancedResponse,
+  type MakeBalancer,
+  oneQueueSimulated,
+  type QueueOptions,
+  type Response,
+} from './balancing/queues.ts';
+export { type Moved, ringSpread, type Spread, type SpreadOptions } from './balancing/spread.ts';
+export {
+  erlangC,
+  expectedFullest,
+  fullestAtRandom,
+  fullestOfTwo,
+  oneQueueResponse,
+  randomResponse,
+  randomResponseFixed,
+  ringDeviation,
+  roundRobinResponse,
+  sharesAtRandom,
+  sharesOfTwo,
+  twoChoicesResponse,
+} from './balancing/theory.ts';
+export { type Cycle, cyclesOf } from './balancing/turns.ts';
 export { simulatedClock } from './clock.ts';
 export { type EventLoop, type EventLoopOptions, eventLoop } from './events.ts';
 export { type Generator, type GeneratorState, generator, splitMix64, stateOf } from './generator.ts';

@@ -16,20 +16,26 @@ test('the overload is asked for by its name', () => {
   expect(parseArguments(['overload', '--seed=7', '--json'])).toEqual({ kind: 'overload', options });
 });
 
+test('and so is balance', () => {
+  expect(parseArguments(['balance'])).toEqual({ kind: 'balance', options: { seed: 1, format: 'text' } });
+  expect(parseArguments(['balance', '--json'])).toEqual({ kind: 'balance', options: { seed: 1, format: 'json' } });
+});
+
 test.each([['--help'], ['-h'], ['--json', '--help'], ['overload', '--help']])('%s asks for help', (...args) => {
   expect(parseArguments(args)).toEqual({ kind: 'help' });
 });
 
 test('the help names every argument', () => {
-  for (const name of ['overload', '--seed', '--seconds', '--json', '--help', 'NO_COLOR'])
+  for (const name of ['overload', 'balance', '--seed', '--seconds', '--json', '--help', 'NO_COLOR'])
     expect(helpText).toContain(name);
 });
 
 test.each([
   { args: ['--fast'], message: 'There is no argument "--fast". See --help.' },
   { args: ['--json=yes'], message: 'There is no argument "yes". See --help.' },
-  { args: ['overload', '--seconds', '20'], message: '--seconds is not for the overload. See --help.' },
-  { args: ['overload', '--seconds=20'], message: '--seconds is not for the overload. See --help.' },
+  { args: ['overload', '--seconds', '20'], message: '--seconds is not for overload. See --help.' },
+  { args: ['overload', '--seconds=20'], message: '--seconds is not for overload. See --help.' },
+  { args: ['balance', '--seconds=20'], message: '--seconds is not for balance. See --help.' },
   { args: ['overload', 'overload'], message: 'There is no argument "overload". See --help.' },
   { args: ['--json', 'overload'], message: 'There is no argument "overload". See --help.' },
   { args: ['extra'], message: 'There is no argument "extra". See --help.' },

@@ -5,9 +5,13 @@ export interface Options {
   readonly format: 'text' | 'json';
 }
 
+/** Demonstrations that nobody can ask to last longer. */
+const others = ['overload', 'balance'] as const;
+
 export type Request =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'overload'; readonly options: Omit<Options, 'seconds'> }
+  | { readonly kind: 'balance'; readonly options: Omit<Options, 'seconds'> }
   | { readonly kind: 'help' }
   | { readonly kind: 'error'; readonly message: string };
 
@@ -20,9 +24,10 @@ export const helpText = `Traffic of three clients through each of Sluice's algor
 usage: npm run demo -- [options]
        npm run demo -- overload [options]    instead: a service at three times what it can do, with and without
                                              retry budgets and adaptive throttles; takes half a minute
+       npm run demo -- balance [options]     instead: the balancers beside what theory says of them; takes as long
 
   --seed n       what all randomness comes from, a whole number (default ${defaults.seed})
-  --seconds n    how long the traffic lasts, ${shortestSeconds} to ${longestSeconds} (default ${defaults.seconds}); not of the overload
+  --seconds n    how long the traffic lasts, ${shortestSeconds} to ${longestSeconds} (default ${defaults.seconds}); not of the others
   --json         print the numbers as JSON instead of drawing them
   --help         print this
 
@@ -30,12 +35,13 @@ Colours are used on a terminal, unless NO_COLOR is set.
 `;
 
 export function parseArguments(args: readonly string[]): Request {
-  if (args[0] !== 'overload') return parseOptions(args);
-  if (args.some((arg) => /^--seconds(=|$)/.test(arg))) return error('--seconds is not for the overload.');
+  const kind = others.find((name) => name === args[0]);
+  if (kind === undefined) return parseOptions(args);
+  if (args.some((arg) => /^--seconds(=|$)/.test(arg))) return error(`--seconds is not for ${kind}.`);
   const request = parseOptions(args.slice(1));
   if (request.kind !== 'run') return request;
   const { seed, format } = request.options;
-  return { kind: 'overload', options: { seed, format } };
+  return { kind, options: { seed, format } };
 }
 
 /** Reads `--name value` and `--name=value`. */

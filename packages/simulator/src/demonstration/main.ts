@@ -2,6 +2,7 @@
 import { compare } from '../overload/comparison.ts';
 import { standard } from '../overload/overload.ts';
 import { helpText, parseArguments } from './arguments.ts';
+import { balanceJson, balanceLines } from './balance-report.ts';
 import { experiment } from './experiment.ts';
 import { reportJson } from './json.ts';
 import { overloadJson, overloadLines } from './overload-report.ts';
@@ -28,6 +29,10 @@ if (request.kind === 'error') {
   const rows = compare(standard.queueLength, seed);
   if (format === 'json') stdout.write(`${await overloadJson(rows, seed)}\n`);
   else for await (const line of overloadLines(rows, seed, paint)) stdout.write(`${line}\n`);
+} else if (request.kind === 'balance') {
+  const { seed, format } = request.options;
+  if (format === 'json') stdout.write(`${balanceJson(seed)}\n`);
+  else for (const line of balanceLines(seed, paint)) stdout.write(`${line}\n`);
 } else {
   const result = experiment(request.options);
   const page = request.options.format === 'json' ? reportJson(result) : reportLines(result, paint).join('\n');

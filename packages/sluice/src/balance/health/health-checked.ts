@@ -1,0 +1,351 @@
+/**
+ * A balancer that knows who is well: around any other, and itself one.
+ *
+ *      checks    ──► 'check'  ─┐
+ *      outliers  ──► 'outlier' ├─► reasons to leave a member out ──► none: its share grows from the floor to 1 ──► balancer.setShare
+ *      breaker   ──► 'breaker' │                                 └─► any:  its share is 0
+ *      hold()    ──► yours    ─┘
+ *
+ * Each kind of evidence holds a member for its own reason, and lets go of that reason only: a member that passes its checks again is
+ * still out while its breaker is open, and one that you hold for a deployment does not come back because it answers.
+ *
+ * An open circuit that is half-open lets its probes through: for so many calls the member is in, though not healthy yet.
+ */
+import { type CircuitBreaker, circuitBreaker } from '../../protect/circuit-breaker/circuit-breaker.ts';
+import { listenersOf } from '../../protect/listeners.ts';
+import { invalid } from '../../vocabulary/errors.ts';
+import type { Balancer, Member, MemberOrId, MemberStats, Picked, PickOptions, PickOutcome } from '../balancer.ts';
+import { ActiveChecks, type Checked, type CheckResult } from './active-checks.ts';
+import { Agenda, type Appointment } from './agenda.ts';
+import { type Conduct, Outliers } from './outliers.ts';
+import { type HealthCheckedOptions, readSettings, type SlowStartSettings } from './settings.ts';
+
+export interface HealthEvents {
+  /** What holds a member has changed. */
+  change: { readonly id: string; readonly isHealthy: boolean; readonly reasons: readonly string[] };
+  /** A check of a member has ended. */
+  checked: { readonly id: string } & CheckResult;
+  /** Too few are healthy, so all are used; or no longer. */
+  panic: { readonly isPanicking: boolean };
+  /** What cannot go on in the background: a clock that does not sleep, a member that was taken out behind its back. */
+  error: { readonly error: unknown };
+}
+
+export interface HealthStats extends MemberStats {
+  readonly isHealthy: boolean;
+  readonly reasons: readonly string[];
+  /** How often it was an outlier, less what has healed. */
+  readonly ejections: number;
+}
+
+export interface HealthChecked<M extends Member = Member> extends Balancer<M> {
+  /** Too few are healthy, and all are used. */
+  readonly isPanicking: boolean;
+  /** Leaves a member out, for a reason of yours, until that reason is released. Whether it did not hold already. */
+  hold(id: string, reason: string): boolean;
+  /** Whether that reason held it. */
+  release(id: string, reason: string): boolean;
+  /** Calls the listener on each such event, until the returned function is called. */
+  on<Name extends keyof HealthEvents>(name: Name, listener: (event: HealthEvents[Name]) => void): () => void;
+  stats(): readonly HealthStats[];
+  /** Ends the checks and every timer. Picks go on with what is known. */
+  close(): void;
+}
+
+/** A member, and what is known of its health. */
+interface Watched<M extends Member> {
+  readonly id: string;
+  member: M;
+  readonly reasons: Set<string>;
+  /** How many of the reasons are yours. */
+  byHand: number;
+  /** As asked for with `setShare`. */
+  share: number;
+  /** How much of that it gets since it came back, and the next step of it. */
+  warmth: number;
+  step: Appointment | undefined;
+  /** When nothing holds it any more, it begins slowly. Not so the first time, unless newcomers are to. */
+  isSlowNext: boolean;
+  isGone: boolean;
+  readonly conduct: Conduct | undefined;
+  readmission: Appointment | undefined;
+  readonly breaker: CircuitBreaker | undefined;
+  look: Appointment | undefined;
+  checked: Checked | undefined;
+  /** What the balancer was last told. */
+  shareTold: number;
+}
+
+const ownReasons = ['check', 'outlier', 'breaker'] as const;
+type OwnReason = (typeof ownReasons)[number];
+
+const mostReasons = 100;
+const warmingSteps = 20;
+
+export function healthChecked<M extends Member = Member>(
+  balancer: Balancer<M>,
+  options: HealthCheckedOptions<M> = {},
+): HealthChecked<M> {
+  if (typeof balancer?.pick !== 'function' || typeof balancer.setShare !== 'function')
+    throw invalid('balancer', 'a balancer such as roundRobin(members)', balancer);
+  const settings = readSettings(options);
+  const { slowStart, panicBelow } = settings;
+  const { on, tell } = listenersOf<HealthEvents>(['change', 'checked', 'panic', 'error']);
+  const agenda = new Agenda(settings.clock, (error) => tell('error', { error }));
+  const outliers = settings.outliers && new Outliers(settings.outliers);
+  const checks = settings.checks && new ActiveChecks<M>(settings.checks, agenda, settings.random);
+  const all = new Map<string, Watched<M>>();
+  let healthy = 0;
+  let heldByHand = 0;
+  let isPanicking = false;
+  let isClosed = false;
+
+  const shares = new Map(balancer.stats().map(({ id, share }) => [id, share]));
+  for (const member of balancer.members) watch(member, shares.get(member.id) ?? 1, false);
+  settlePanic();
+
+  function watch(member: M, share: number, isNewcomer: boolean): void {
+    const isAwaited = settings.checks?.isFirstAwaited === true && !isClosed;
+    const watched: Watched<M> = {
+      id: member.id,
+      member,
+      reasons: new Set(isAwaited ? ['check'] : []),
+      byHand: 0,
+      share,
+      warmth: 1,
+      step: undefined,
+      isSlowNext: isNewcomer && slowStart?.forNewcomers === true,
+      isGone: false,
+      conduct: outliers?.newConduct(),
+      readmission: undefined,
+      breaker: settings.breaker && circuitBreaker(settings.breaker),
+      look: undefined,
+      checked: undefined,
+      shareTold: share,
+    };
+    all.set(member.id, watched);
+    if (!isAwaited) welcome(watched);
+    settle(watched);
+    if (!isClosed) watched.checked = checks?.begin(reportsOf(watched));
+  }
+
+  function reportsOf(watched: Watched<M>) {
+    return {
+      member: () => watched.member,
+      told: (result: CheckResult) => tell('checked', { id: watched.id, ...result }),
+      judged: (isWell: boolean) => (isWell ? letGo(watched, 'check') : takeOut(watched, 'check')),
+    };
+  }
+
+  function forget(watched: Watched<M>): void {
+    watched.isGone = true;
+    if (watched.reasons.size === 0) healthy -= 1;
+    if (watched.byHand > 0) heldByHand -= 1;
+    if (watched.conduct) outliers?.forget(watched.conduct, agenda.now());
+    if (watched.checked) checks?.end(watched.checked);
+    for (const appointment of [watched.step, watched.readmission, watched.look]) agenda.cancel(appointment);
+    all.delete(watched.id);
+  }
+
+  // Reasons.
+
+  function takeOut(watched: Watched<M>, reason: string): boolean {
+    if (watched.isGone || watched.reasons.has(reason)) return false;
+    watched.reasons.add(reason);
+    if (!isOwn(reason) && ++watched.byHand === 1) heldByHand += 1;
+    if (watched.reasons.size === 1) {
+      healthy -= 1;
+      agenda.cancel(watched.step);
+    }
+    reasonsChanged(watched);
+    return true;
+  }
+
+  function letGo(watched: Watched<M>, reason: string): boolean {
+    if (watched.isGone || !watched.reasons.delete(reason)) return false;
+    if (!isOwn(reason) && --watched.byHand === 0) heldByHand -= 1;
+    if (watched.reasons.size === 0) welcome(watched);
+    reasonsChanged(watched);
+    return true;
+  }
+
+  function reasonsChanged(watched: Watched<M>): void {
+    settle(watched);
+    settlePanic();
+    const reasons = [...watched.reasons];
+    tell('change', { id: watched.id, isHealthy: reasons.length === 0, reasons });
+  }
+
+  // What a member gets.
+
+  /** Nothing holds it any more. */
+  function welcome(watched: Watched<M>): void {
+    healthy += 1;
+    watched.warmth = 1;
+    if (slowStart !== undefined && watched.isSlowNext) warm(watched, slowStart, agenda.now());
+    watched.isSlowNext = true;
+  }
+
+  function warm(watched: Watched<M>, { floor, overMs }: SlowStartSettings, sinceMs: number): void {
+    const done = Math.min(1, (agenda.now() - sinceMs) / overMs);
+    watched.warmth = floor + (1 - floor) * done;
+    watched.step = undefined;
+    if (done === 1) return;
+    watched.step = agenda.after(overMs / warmingSteps, () => {
+      warm(watched, slowStart!, sinceMs);
+      settle(watched);
+    });
+  }
+
+  function settle(watched: Watched<M>): void {
+    const share = shareOf(watched);
+    if (share === watched.shareTold || watched.isGone) return;
+    watched.shareTold = share;
+    balancer.setShare(watched.id, share);
+  }
+
+  function shareOf(watched: Watched<M>): number {
+    if (isPanicking && watched.byHand === 0) return watched.share;
+    if (watched.reasons.size === 0) return watched.share * watched.warmth;
+    return isProbing(watched) ? watched.share : 0;
+  }
+
+  /** Out for nothing but its circuit, which would let a call through. */
+  function isProbing({ reasons, breaker }: Watched<M>): boolean {
+    return reasons.size === 1 && reasons.has('breaker') && breaker!.retryAfterMs() === 0;
+  }
+
+  function settlePanic(): void {
+    const usable = all.size - heldByHand;
+    const isPanic = usable > 0 && healthy < panicBelow * usable;
+    if (isPanic === isPanicking) return;
+    isPanicking = isPanic;
+    for (const watched of all.values()) settle(watched);
+    tell('panic', { isPanicking });
+  }
+
+  // What calls say.
+
+  /** Takes over where the circuit of a member stands, and looks again when time alone will have changed that. */
+  function lookAtCircuit(watched: Watched<M>): void {
+    const { breaker } = watched;
+    if (breaker === undefined || watched.isGone) return;
+    const { state } = breaker;
+    if (state === 'closed' && !watched.reasons.has('breaker')) return;
+    const waitMs = breaker.retryAfterMs();
+    if (state === 'closed') letGo(watched, 'breaker');
+    else if (!takeOut(watched, 'breaker')) settle(watched);
+    agenda.cancel(watched.look);
+    // Whoever was told of it may have removed the member.
+    watched.look = waitMs > 0 && !watched.isGone ? agenda.after(waitMs, () => lookAtCircuit(watched)) : undefined;
+  }
+
+  function listenToCall(watched: Watched<M>, outcome: PickOutcome): void {
+    const { conduct } = watched;
+    if (conduct === undefined || watched.isGone) return;
+    const nowMs = agenda.now();
+    if (!outliers!.heard(conduct, outcome, all.size, nowMs)) return;
+    // Before anybody is told of it: who then removes the member takes this back as well.
+    watched.readmission = agenda.after(outliers!.eject(conduct, nowMs), () => {
+      outliers!.readmit(conduct, agenda.now());
+      letGo(watched, 'outlier');
+    });
+    takeOut(watched, 'outlier');
+  }
+
+  function pick(key?: string, pickOptions?: PickOptions): Picked<M> | undefined {
+    agenda.catchUp();
+    const picked = balancer.pick(key, pickOptions);
+    const watched = picked && all.get(picked.member.id);
+    if (watched === undefined) return picked;
+    const pass = watched.breaker?.tryPass();
+    if (watched.reasons.has('breaker')) lookAtCircuit(watched);
+    let isDone = false;
+    return {
+      member: picked!.member,
+      done(outcome = 'ok') {
+        if (isDone) return;
+        picked!.done(outcome);
+        isDone = true;
+        pass?.[outcome]();
+        lookAtCircuit(watched);
+        listenToCall(watched, outcome);
+      },
+    };
+  }
+
+  function watchedOf(id: string): Watched<M> {
+    const watched = all.get(id);
+    if (watched === undefined) throw invalid('id', `the id of a member (${all.size} are there)`, id);
+    return watched;
+  }
+
+  return {
+    get members() {
+      return balancer.members;
+    },
+    get isPanicking() {
+      return isPanicking;
+    },
+    pick,
+    add(given: MemberOrId<M>) {
+      balancer.add(given);
+      watch((typeof given === 'string' ? { id: given } : given) as M, 1, true);
+      settlePanic();
+    },
+    remove(id) {
+      const watched = all.get(id);
+      if (watched) forget(watched);
+      settlePanic();
+      return balancer.remove(id);
+    },
+    update(id, changes) {
+      const watched = watchedOf(id);
+      balancer.update(id, changes);
+      watched.member = { ...watched.member, ...changes };
+    },
+    setShare(id, share) {
+      const watched = watchedOf(id);
+      if (!(typeof share === 'number' && share >= 0 && share <= 1))
+        throw invalid('share', 'a number from 0 to 1', share);
+      watched.share = share;
+      settle(watched);
+    },
+    hold(id, reason) {
+      checkReason(reason);
+      const watched = all.get(id);
+      if (watched && watched.reasons.size >= mostReasons && !watched.reasons.has(reason))
+        throw invalid('reason', `one of at most ${mostReasons} for a member`, reason);
+      return watched !== undefined && takeOut(watched, reason);
+    },
+    release(id, reason) {
+      checkReason(reason);
+      const watched = all.get(id);
+      return watched !== undefined && letGo(watched, reason);
+    },
+    on,
+    stats() {
+      agenda.catchUp();
+      return balancer.stats().map((stats) => {
+        const watched = all.get(stats.id);
+        const reasons = [...(watched?.reasons ?? [])];
+        return { ...stats, isHealthy: reasons.length === 0, reasons, ejections: watched?.conduct?.ejections ?? 0 };
+      });
+    },
+    close() {
+      isClosed = true;
+      checks?.close();
+      for (const { checked } of all.values()) if (checked) checks?.end(checked);
+      agenda.close();
+    },
+  };
+}
+
+function isOwn(reason: string): reason is OwnReason {
+  return (ownReasons as readonly string[]).includes(reason);
+}
+
+function checkReason(reason: string): void {
+  if (typeof reason !== 'string' || reason === '' || isOwn(reason))
+    throw invalid('reason', `a text of your own, other than ${ownReasons.join(', ')}`, reason);
+}

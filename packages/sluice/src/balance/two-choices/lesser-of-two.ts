@@ -1,0 +1,24 @@
+/** The power of two choices, by any measure: of two different seats, drawn by weight, the one that measures less. */
+import type { Seat } from '../pool.ts';
+import type { WeightedSeats } from '../weighted-seats.ts';
+
+export function lesserOfTwo(
+  seats: WeightedSeats,
+  leftOut: readonly Seat[],
+  random: () => number,
+  measure: (seat: Seat) => number,
+): Seat | undefined {
+  for (const seat of leftOut) seats.setAside(seat);
+  const first = seats.draw(random());
+  const second = first && anotherThan(first, seats, random);
+  for (const seat of leftOut) seats.weigh(seat);
+  // The first of equals: it is the one that was drawn by weight alone.
+  return second !== undefined && measure(second) < measure(first!) ? second : first;
+}
+
+function anotherThan(seat: Seat, seats: WeightedSeats, random: () => number): Seat | undefined {
+  seats.setAside(seat);
+  const other = seats.draw(random());
+  seats.weigh(seat);
+  return other;
+}
