@@ -61,8 +61,16 @@ export function sluiceCodeOf(error: unknown): unknown {
   return name === 'SluiceError' ? code : undefined;
 }
 
-// A protection further in did not let the call through: the service never saw it.
-const notMade: readonly unknown[] = ['circuit-open', 'throttled', 'bulkhead-full'];
+// A protection or a scheduler further in did not let the call through: the service never saw it.
+const notMade: readonly unknown[] = [
+  'circuit-open',
+  'throttled',
+  'bulkhead-full',
+  'queue-full',
+  'task-expired',
+  'task-removed',
+  'scheduler-closed',
+];
 
 /** Whether the call was refused on its way, so that its end says nothing about the service. */
 export function wasNotMade(ended: Ended): boolean {

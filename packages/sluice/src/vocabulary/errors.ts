@@ -15,6 +15,10 @@ export const errorCodes = {
     'The call was not made: the service has been rejecting too many, or asked for a longer pause than may be waited.',
   'bulkhead-full': 'As many calls as may be are under way or waiting already.',
   'timed-out': 'The call did not end in the time it was given.',
+  'queue-full': 'The scheduler gave the task up because too many wait, or it has as many tenants as it may.',
+  'task-expired': 'The task had not begun by its deadline, and was not run.',
+  'task-removed': 'The task was removed from its scheduler before its turn came.',
+  'scheduler-closed': 'The scheduler takes no more tasks, and has turned away those who waited.',
   'invalid-snapshot': 'The data given to restore() is not a snapshot this version can read.',
 } as const;
 

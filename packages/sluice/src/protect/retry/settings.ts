@@ -79,7 +79,7 @@ function checkBudget(budget: RetryBudget): RetryBudget {
 }
 
 // Of the errors of Sluice, those of a world that may be better in a moment. All others say that the call must not be made for now
-// (circuit-open, throttled, bulkhead-full, store-full), or that it was wrong and stays so.
+// (circuit-open, throttled, bulkhead-full, queue-full, store-full), or that it was wrong and stays so.
 const passing: readonly unknown[] = ['timed-out', 'store-unavailable'] satisfies ErrorCode[];
 
 function isWorthAnother(ended: Ended): boolean {
