@@ -1,5 +1,6 @@
 // The page of metrics, the dashboard and the code speak of the same metrics.
 import { expect, test } from 'vitest';
+import { gatewayMetricCatalogue } from '../packages/server/src/gateway/report/gateway-metric-catalogue.ts';
 import { type CatalogueEntry, metricCatalogue } from '../packages/server/src/operations/metric-catalogue.ts';
 import { read } from './repository.ts';
 
@@ -23,7 +24,10 @@ function documented(page: string): Row[] {
 }
 
 test('the page of metrics says what the code says, in its order', () => {
-  const catalogue: [string, CatalogueEntry][] = Object.entries(metricCatalogue);
+  const catalogue: [string, CatalogueEntry][] = [
+    ...Object.entries(metricCatalogue),
+    ...Object.entries(gatewayMetricCatalogue),
+  ];
   const expected = catalogue.map(([name, { type, labels, help }]) => ({ name, type, labels: [...labels], help }));
   expect(documented(read('docs/reference/metrics.md'))).toEqual(expected);
 });

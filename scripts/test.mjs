@@ -16,6 +16,8 @@ const slow = [
   'checks/examples.test.ts',
   'checks/runtimes.test.ts',
   'packages/simulator/src/overload/overload.test.ts',
+  'packages/simulator/src/balancing/balancing.test.ts',
+  'packages/server/src/gateway/*.test.ts',
   'checks/readme-snippets.test.ts',
   'packages/test-servers/**',
   '**/stores/redis/**',

@@ -5,13 +5,14 @@ import { version } from './version.ts';
 /** Each is loaded only when it is asked for, or when all have to be listed. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  gateway: async () => (await import('./commands/gateway.ts')).gatewayCommand(),
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   validate: async () => (await import('./commands/validate.ts')).validateCommand(),
   bench: async () => (await import('./commands/bench.ts')).benchCommand(),
 };
 
 const program = new Command('sluice')
-  .description('Traffic control: a rate-limit service for curl, Envoy and every Redis client.')
+  .description('Traffic control: a rate-limit service for curl, Envoy and every Redis client, and a gateway.')
   .version(version)
   .showHelpAfterError('(add --help for the options)')
   // Thrown instead of ending the process here, so that bad usage ends with 2 as documented.

@@ -2,10 +2,22 @@
  * The last step of reading: defaults filled in, times in milliseconds, files looked for, and what no single field shows: a port
  * used twice, a store without its address. A section whose form is wrong counts as absent: one slip is one problem.
  */
-import { accessSync, constants, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, resolve } from 'node:path';
-import { type Duration, type Match, parseDuration } from 'sluice';
+import type { Match } from 'sluice';
+import { buildGateway } from './build-gateway.ts';
+import {
+  addressOf,
+  bytesOf,
+  type Data,
+  existing,
+  type Given,
+  isSamePlace,
+  milliseconds,
+  resolved,
+  tlsOf,
+  withDefaults,
+  writable,
+} from './build-values.ts';
 import type {
   Address,
   Config,
@@ -13,27 +25,15 @@ import type {
   SecurityConfig,
   SnapshotConfig,
   StoreConfig,
-  TlsConfig,
   TracingConfig,
 } from './config.ts';
-import { type Path, showValue } from './problem.ts';
-import type { ProblemList } from './problem-list.ts';
+import { gatewayProblems } from './gateway-problems.ts';
 import type { ReadRules } from './read-rules.ts';
 import { readTokens } from './read-tokens.ts';
 import { configSchema } from './schema.ts';
-import { longestTimerMs, type SettingSchema } from './schema-kinds.ts';
-import { whyNot } from './why-not.ts';
 
-type Data = Readonly<Record<string, unknown>>;
-
-export interface BuildInput {
-  readonly data: Data;
+export interface BuildInput extends Given {
   readonly rules: ReadRules;
-  readonly list: ProblemList;
-  /** Whether the file decides this setting, rather than the environment or the command line. */
-  readonly isFromFile: (setting: string) => boolean;
-  /** The folder that paths in the file start from. */
-  readonly folder: string;
 }
 
 export interface BuiltConfig {
@@ -51,6 +51,8 @@ export function buildConfig(input: BuildInput): BuiltConfig {
   const { envoy, tracing } = settings;
   const tokenFile = settings.security?.tokenFile === undefined ? [] : [resolved(build, ['security', 'tokenFile'])];
   const directory = envoy === undefined ? [] : [existing(build, ['envoy', 'directory'], 'folder')];
+  gatewayProblems(input);
+  const gateway = settings.gateway && buildGateway(build, settings.gateway, settings.listen.host as string);
   const config: Config = {
     ...rules,
     allow: [settings.allow].flat(),
@@ -70,8 +72,11 @@ export function buildConfig(input: BuildInput): BuiltConfig {
     logs: settings.logs,
     tracing,
     drainMs: milliseconds(build, ['drain'], settings.drain),
+    gateway,
   };
-  return { config, watched: [...directory, ...tokenFile] };
+  // A certificate is renewed by writing another one over it.
+  const certificates = Object.values(gateway?.tls ?? {}).filter((file) => file !== undefined);
+  return { config, watched: [...directory, ...tokenFile, ...certificates] };
 }
 
 /** The file's settings with defaults, before they are turned into the configuration's units. The schema holds what this says. */
@@ -89,24 +94,11 @@ interface Settings {
   readonly logs: LogsConfig;
   readonly tracing: TracingConfig | undefined;
   readonly drain: unknown;
+  readonly gateway: Data | undefined;
 }
 
 interface Build extends BuildInput {
   readonly settings: Settings;
-}
-
-/** What nobody set, from the schema. Sections that need a field of their own (`required`) stay absent until somebody opens them. */
-function withDefaults(value: unknown, schema: SettingSchema): unknown {
-  if (value === undefined && schema.default !== undefined) return schema.default;
-  const isSection = schema.type === 'object' && schema.properties !== undefined;
-  if (!isSection || (value !== undefined && (typeof value !== 'object' || value === null))) return value;
-  if (value === undefined && schema.required !== undefined) return undefined;
-  const own = (value ?? {}) as Data;
-  const filled = Object.entries(schema.properties as Record<string, SettingSchema>).map(([name, field]) => [
-    name,
-    withDefaults(own[name], field),
-  ]);
-  return Object.fromEntries(filled.filter(([, field]) => field !== undefined));
 }
 
 const fieldsOfRedis = ['url', 'prefix', 'cluster', 'fenced', 'timeout', 'onFailure'];
@@ -169,34 +161,10 @@ function listenOf({ list, settings: { listen } }: Build): Config['listen'] {
   return { http: opened.http, grpc: opened.grpc, resp: opened.resp, admin: opened.admin };
 }
 
-function addressOf(value: unknown, host: string): Address | undefined {
-  if (value === false || value === undefined) return undefined;
-  if (typeof value === 'number') return { host, port: value };
-  if (typeof value === 'string') {
-    const [, own, port] = /^(?:(.+):)?(\d+)$/.exec(value) ?? [];
-    // Brackets are how an IPv6 address is told from its port; the address itself has none.
-    return { host: own?.replace(/^\[(.*)\]$/, '$1') ?? host, port: Number(port) };
-  }
-  const { host: own = host, port } = value as Partial<Address>;
-  return { host: own, port: port as number };
-}
-
-const everywhere = ['0.0.0.0', '::'];
-
-function isSamePlace(a: Address, b: Address): boolean {
-  if (a.port !== b.port || a.port === 0) return false;
-  return a.host === b.host || everywhere.includes(a.host) || everywhere.includes(b.host);
-}
-
 function securityOf(build: Build, tokenFiles: readonly string[]): SecurityConfig {
   const security: Data = build.settings.security ?? {};
   const tls = security.tls as Data | undefined;
-  const files: TlsConfig | undefined = tls && {
-    certificate: existing(build, ['security', 'tls', 'certificate'], 'file'),
-    key: existing(build, ['security', 'tls', 'key'], 'file'),
-    clientAuthority:
-      tls.clientAuthority === undefined ? undefined : existing(build, ['security', 'tls', 'clientAuthority'], 'file'),
-  };
+  const files = tls && tlsOf(build, ['security', 'tls'], tls);
   const tokens = [security.token ?? [], security.tokens ?? []].flat() as string[];
   for (const path of tokenFiles) {
     const read = readTokens(path);
@@ -219,23 +187,6 @@ function limitsOf(build: Build): Config['limits'] {
   };
 }
 
-const unitBytes: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
-
-function bytesOf(value: unknown): number {
-  if (typeof value === 'number') return value;
-  const [, count, unit] = /^(\d+)([a-z]+)$/.exec(String(value)) ?? [];
-  return Number(count) * (unitBytes[unit ?? ''] ?? Number.NaN);
-}
-
-/** Times here drive timers, which have a longest. */
-function milliseconds({ list }: BuildInput, path: Path, value: unknown): number {
-  if (value === 0 || /^0+(\.0+)?[a-z]+$/.test(String(value))) return 0;
-  // So many digits are Infinity, at which parseDuration throws.
-  const ms = String(value).length > 32 ? Number.POSITIVE_INFINITY : parseDuration(value as Duration);
-  if (ms > longestTimerMs) list.add(path, `must be at most 24 days, got ${showValue(value)}.`);
-  return ms;
-}
-
 function snapshotOf(build: Build): SnapshotConfig | undefined {
   const { list } = build;
   const { snapshot, store } = build.settings;
@@ -246,35 +197,6 @@ function snapshotOf(build: Build): SnapshotConfig | undefined {
       'is for the memory store; Redis keeps the counts itself. Remove it, or set store.type to memory.',
       'name',
     );
-  const path = resolved(build, ['snapshot', 'path']);
-  const why = whyNotThere(dirname(path), 'folder');
-  if (why !== undefined)
-    list.add(['snapshot', 'path'], `cannot be written to: its folder ${dirname(path)} is not there: ${why}`);
-  else if (whyNotThere(path, 'folder') === undefined)
-    list.add(['snapshot', 'path'], `must be a file, and ${path} is a folder.`);
+  const path = writable(build, ['snapshot', 'path']);
   return { path, everyMs: milliseconds(build, ['snapshot', 'every'], snapshot.every) };
-}
-
-/** A path as the process will use it: in the file it starts from the file's folder, elsewhere from where the process runs. */
-function resolved({ data, folder, isFromFile }: BuildInput, path: readonly string[]): string {
-  const value = path.reduce<unknown>((at, step) => (at as Data | undefined)?.[step], data);
-  return resolve(isFromFile(path.join('.')) ? folder : process.cwd(), String(value));
-}
-
-function existing(build: Build, path: readonly string[], kind: 'file' | 'folder'): string {
-  const found = resolved(build, path);
-  const why = whyNotThere(found, kind);
-  if (why !== undefined) build.list.add(path, `must be a ${kind} that can be read, got ${found}: ${why}`);
-  return found;
-}
-
-function whyNotThere(path: string, kind: 'file' | 'folder'): string | undefined {
-  try {
-    const isFolder = statSync(path).isDirectory();
-    if (isFolder !== (kind === 'folder')) return isFolder ? 'it is a folder.' : 'it is not a folder.';
-    accessSync(path, constants.R_OK);
-    return undefined;
-  } catch (error) {
-    return whyNot(error);
-  }
 }

@@ -3,6 +3,7 @@
  * the environment; `schema.ts` describes the file, to editors too (`sluice.schema.json`).
  */
 import type { Match, Rule } from 'sluice';
+import type { GatewayConfig } from './gateway-config.ts';
 
 export interface Config {
   readonly rules: readonly Rule[];
@@ -27,6 +28,8 @@ export interface Config {
   readonly tracing: TracingConfig | undefined;
   /** How long open requests may take to finish after SIGTERM. */
   readonly drainMs: number;
+  /** What `sluice gateway` is; absent: there is none. */
+  readonly gateway: GatewayConfig | undefined;
 }
 
 export type StoreConfig = MemoryStoreConfig | RedisStoreConfig;

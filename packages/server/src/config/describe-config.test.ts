@@ -74,6 +74,56 @@ tracing: { endpoint: "https://me:hunter2@traces/v1/traces" }`;
   expect(shown).toContain('"security.tokens":["(hidden)","(hidden)"]');
 });
 
+test('a gateway, in words', () => {
+  const text = `
+rules:
+  - { name: per-ip, key: ip, algorithm: gcra, limit: 1, window: 1s }
+  - { name: per-user, key: [user, path], algorithm: gcra, limit: 1, window: 1s }
+gateway:
+  listen: "[::]:80"
+  accessLog: { path: "-" }
+  admissions:
+    main: { concurrency: 100, tenant: header:x-tenant, priority: header:x-priority }
+    other: { queue: 0 }
+  routes:
+    - name: api
+      match: { host: [a.example, b.example], path: /v1/*, method: GET, headers: { x-beta: "*" } }
+      upstream: api
+      rules: [per-ip]
+      admission: main
+      stripPrefix: /v1
+    - { name: free, upstream: web, match: { path: /free }, rules: [] }
+    - { name: rest, upstream: web }
+  upstreams:
+    api:
+      members: [10.0.0.1:9001, { address: 10.0.0.2:9001, weight: 3 }]
+      balancer: hash-ring
+      stickyBy: cookie:sid
+      health: { path: /healthz }
+      breaker: { failureRatio: 0.25 }
+      retries: { attempts: 2 }
+    web: { members: [web:80], outliers: false, retries: { attempts: 0 } }`;
+  const lines = describeConfig(config(text));
+  expect(lines.slice(lines.indexOf('Gateway'))).toEqual([
+    'Gateway',
+    '  [::]:80, HTTP/1.1 and HTTP/2; administration on 127.0.0.1:8001',
+    '  route api: host a.example or b.example, path /v1/*, GET, x-beta: * to api; rules per-ip; through main; without /v1',
+    '  route free: path /free to web; no rules',
+    '  route rest: everything to web',
+    '  upstream api: 10.0.0.1:9001, 10.0.0.2:9001 (weight 3), by hash-ring of cookie:sid, asked for /healthz every 5 seconds, out for 30 seconds after 5 failures in a row, broken at 25% failures, 2 more tries',
+    '  upstream web: web:80, by two-choices, no retries',
+    '  admission main: 100 at once, 1,000 waiting for at most 1 second, fair by header:x-tenant, urgent by header:x-priority',
+    '  admission other: 1 to 200 (gradient) at once, nobody waits',
+    '  access log: combined, to standard output',
+    '  rule per-user limits nobody here: gateway.identify does not say where user comes from',
+  ]);
+  expect(shownSettings(config(text))).toMatchObject({
+    'gateway.listen': '[::]:80',
+    'gateway.http2': true,
+    'gateway.upstreams.web': { name: 'web', balancer: 'two-choices' },
+  });
+});
+
 test.each([
   [0, '0 ms'],
   [1, '1 ms'],

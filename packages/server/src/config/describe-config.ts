@@ -1,5 +1,7 @@
 /** What a configuration amounts to: every setting by its name in the file, and the whole in words. Secrets are in neither. */
-import type { Address, Config } from './config.ts';
+import { addressText } from './address-text.ts';
+import type { Config } from './config.ts';
+import { describeGateway, gatewaySettings } from './describe-gateway.ts';
 import { durationWords, numberWords, ruleWords } from './policy-words.ts';
 
 /** Where a secret would stand. */
@@ -52,6 +54,7 @@ export function effectiveSettings(config: Config): Record<string, unknown> {
     'tracing.sampleRatio': tracing?.sampleRatio,
     'tracing.serviceName': tracing?.serviceName,
     drain: config.drainMs,
+    ...gatewaySettings(config.gateway),
   };
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
@@ -108,13 +111,8 @@ export function describeConfig(config: Config): string[] {
     lines.push(
       `Traces: ${withoutCredentials(tracing.endpoint)}, ${numberWords(tracing.sampleRatio * 100)}% of requests`,
     );
+  if (config.gateway) lines.push(...describeGateway(config.gateway, config.rules));
   return lines;
-}
-
-/** `false` for a closed door, as in the file. */
-function addressText(address: Address | undefined): string | false {
-  if (address === undefined) return false;
-  return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
 }
 
 function count(howMany: number, noun: string, nouns = `${noun}s`): string {

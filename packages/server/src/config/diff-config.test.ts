@@ -1,8 +1,12 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCertificates } from '../service/certificates.test-support.ts';
 import type { Config } from './config.ts';
 import { type ConfigDiff, diffConfig } from './diff-config.ts';
 import { readConfig } from './read-config.ts';
-import { settings } from './settings.ts';
+import { places, settings } from './settings.ts';
 
 function config(text: string): Config {
   const read = readConfig({ text });
@@ -13,6 +17,9 @@ function config(text: string): Config {
 const none: ConfigDiff = { added: [], changed: [], removed: [], applied: [], needsRestart: [] };
 const a = '{ name: a, key: ip, algorithm: gcra, limit: 1, window: 1m }';
 const b = '{ name: b, algorithm: sliding-log, tiers: { free: { limit: 1, window: 1s } }, match: { path: /x } }';
+
+const gateway = (fields: string, upstreams = '') =>
+  `gateway: { upstreams: { api: { members: [a:1] }, ${upstreams} }, ${fields} }`;
 
 const rows: [before: string, after: string, expected: Partial<ConfigDiff>][] = [
   ['rules: []', 'rules: []', {}],
@@ -63,10 +70,78 @@ const rows: [before: string, after: string, expected: Partial<ConfigDiff>][] = [
     'tracing: { endpoint: "http://a", sampleRatio: 1 }',
     { needsRestart: ['tracing.sampleRatio'] },
   ],
+  // The gateway: what is decided for each request applies at once, what was settled when its doors were opened does not.
+  [gateway(''), gateway(''), {}],
+  [gateway(''), gateway('trustProxy: 1'), { applied: ['gateway.trustProxy'] }],
+  [gateway(''), gateway('identify: { user: header:x }'), { applied: ['gateway.identify'] }],
+  [gateway('identify: { user: header:X }'), gateway('identify: { user: header:x }'), {}],
+  [gateway(''), gateway('routes: [{ name: a }]'), { applied: ['gateway.routes'] }],
+  [
+    gateway(''),
+    gateway('accessLog: { path: "-" }'),
+    { applied: ['gateway.accessLog.path', 'gateway.accessLog.format'] },
+  ],
+  [
+    gateway('admissions: { a: {}, b: {} }'),
+    gateway('admissions: { a: { queue: 1 }, c: {} }'),
+    { applied: ['gateway.admissions.a', 'gateway.admissions.b', 'gateway.admissions.c'] },
+  ],
+  [
+    gateway('routes: [{ name: a, upstream: api }]'),
+    gateway('routes: [{ name: a, upstream: api }]', 'web: { members: [b:1] }'),
+    { applied: ['gateway.upstreams.web'] },
+  ],
+  [gateway('listen: 1'), gateway('listen: 2'), { needsRestart: ['gateway.listen'] }],
+  [gateway('admin: 1'), gateway('admin: false'), { needsRestart: ['gateway.admin'] }],
+  [gateway('http2: true'), gateway('http2: false'), { needsRestart: ['gateway.http2'] }],
+  [gateway('limits: { head: 1s }'), gateway('limits: { head: 2s }'), { needsRestart: ['gateway.limits.head'] }],
 ];
 
 test.each(rows)('%s, then %s', (before, after, expected) => {
   expect(diffConfig(config(before), config(after))).toEqual({ ...none, ...expected });
+});
+
+describe('TLS of the gateway', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'diff-config-'));
+    const { server, client } = await makeCertificates();
+    for (const [name, { cert, key }] of Object.entries({ server, client })) {
+      writeFileSync(join(folder, `${name}.crt`), cert);
+      writeFileSync(join(folder, `${name}.key`), key);
+    }
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const tls = (name: string, more = '') =>
+    config(gateway(`tls: { certificate: ${folder}/${name}.crt, key: ${folder}/${name}.key ${more} }`));
+
+  test('another certificate applies at once', () => {
+    const applied = ['gateway.tls.certificate', 'gateway.tls.key'];
+    expect(diffConfig(tls('server'), tls('client'))).toEqual({ ...none, applied });
+  });
+
+  test('to begin or end speaking TLS needs a restart', () => {
+    const needsRestart = ['gateway.tls.certificate', 'gateway.tls.key'];
+    expect(diffConfig(config(gateway('')), tls('server'))).toEqual({ ...none, needsRestart });
+    expect(diffConfig(tls('server'), config(gateway('')))).toEqual({ ...none, needsRestart });
+  });
+
+  test('to ask clients for a certificate needs a restart', () => {
+    expect(diffConfig(tls('server'), tls('server', `, clientAuthority: ${folder}/client.crt`))).toEqual({
+      ...none,
+      needsRestart: ['gateway.tls.clientAuthority'],
+    });
+  });
+});
+
+test('a gateway that comes or goes is told by every setting that it has', () => {
+  const { applied, needsRestart } = diffConfig(config('rules: []'), config(gateway('accessLog: { path: "-" }')));
+  const ofTls = ['gateway.tls.certificate', 'gateway.tls.key', 'gateway.tls.clientAuthority'];
+  const known = places.map(({ path }) => path).filter((path) => path.startsWith('gateway.'));
+  const named = [...applied, ...needsRestart].map((name) => name.replace(/^(gateway\.upstreams)\..*/, '$1'));
+  expect(named.filter((name) => !known.includes(name))).toEqual([]);
+  const sections = ['gateway.tls', 'gateway.limits', 'gateway.accessLog', 'gateway.admissions'];
+  expect(known.filter((path) => !named.includes(path) && !sections.includes(path))).toEqual(ofTls);
 });
 
 test('it names what it finds as the file does', () => {
@@ -88,6 +163,8 @@ drain: 1`),
   const known = new Set([...settings.map(({ path }) => path), 'security.tokens', 'allow', 'deny']);
   expect(names.filter((name) => !known.has(name))).toEqual([]);
   // Everything the file can set is compared; what is told by another name, or is only of the other store, is listed here.
-  const missing = settings.map(({ path }) => path).filter((path) => !names.includes(path));
+  const missing = settings
+    .map(({ path }) => path)
+    .filter((path) => !names.includes(path) && !path.startsWith('gateway.'));
   expect(missing).toEqual(['listen.host', 'security.token', 'security.tokenFile', 'snapshot.path', 'snapshot.every']);
 });

@@ -14,20 +14,26 @@ export interface ConfigDiff {
   readonly needsRestart: readonly string[];
 }
 
-const appliesAtOnce = /^(allow|deny|ipv6Subnet|envoy\..+|security\.tokens|logs\.level)$/;
+const appliesAtOnce =
+  /^(allow|deny|ipv6Subnet|envoy\..+|security\.tokens|logs\.level|gateway\.(trustProxy|identify|routes|accessLog\..+|admissions\..+|upstreams\..+))$/;
+
+/** A listening socket can be given another certificate; whether it speaks TLS at all is settled when it is opened. */
+const certificates = /^gateway\.tls\.(certificate|key)$/;
 
 export function diffConfig(before: Config, after: Config): ConfigDiff {
   const old = new Map(before.rules.map((rule) => [rule.name, rule]));
   const kept = after.rules.filter(({ name }) => old.has(name));
   const names = new Set(after.rules.map(({ name }) => name));
   const settings = changedSettings(before, after);
+  const speaksTlsStill = before.gateway?.tls !== undefined && after.gateway?.tls !== undefined;
+  const isApplied = (name: string) => appliesAtOnce.test(name) || (speaksTlsStill && certificates.test(name));
   return {
     added: after.rules.filter(({ name }) => !old.has(name)).map(({ name }) => name),
     // Rules as the library read them: "1m" and 60000 say the same.
     changed: kept.filter((rule) => !isDeepStrictEqual(rule, old.get(rule.name))).map(({ name }) => name),
     removed: [...old.keys()].filter((name) => !names.has(name)),
-    applied: settings.filter((name) => appliesAtOnce.test(name)),
-    needsRestart: settings.filter((name) => !appliesAtOnce.test(name)),
+    applied: settings.filter(isApplied),
+    needsRestart: settings.filter((name) => !isApplied(name)),
   };
 }
 

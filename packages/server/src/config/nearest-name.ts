@@ -35,3 +35,15 @@ function slipsBetween(a: string, b: string): number {
   }
   return previous[b.length]!;
 }
+
+/** `and there is no such upstream. Did you mean api?` */
+export function noSuch(kind: string, written: string, names: readonly string[]): string {
+  const meant = nearestName(written, names);
+  const wayOut =
+    meant !== undefined
+      ? `Did you mean ${meant}?`
+      : names.length === 0
+        ? 'There are none.'
+        : `There are ${names.join(', ')}.`;
+  return `and there is no such ${kind}. ${wayOut}`;
+}

@@ -1,6 +1,6 @@
 // What people are told, as pictures: under a line, a caret where the problem is, and what is said there. Nothing else is said.
 import { expect, test } from 'vitest';
-import { readConfig } from './read-config.ts';
+import { readPictures, told } from './problem-pictures.test-support.ts';
 
 const pictures = String.raw`
 rules: [
@@ -72,7 +72,7 @@ logs: { "a b": 1 }
         ^ logs["a b"] is not a field. There are level.
 =====
 __proto__: 1
-^ __proto__ is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain.
+^ __proto__ is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, gateway.
 =====
 rules:
 ^ rules is empty; it must be a list of rules. To leave it at its default, remove the line.
@@ -330,28 +330,7 @@ snapshot: { path: /tmp }
                   ^ snapshot.path must be a file, and /tmp is a folder.
 `;
 
-/** The text without its carets, and what they say as `line:column message`. */
-function read(picture: string): { readonly text: string; readonly expected: string[] } {
-  const lines: string[] = [];
-  const expected: string[] = [];
-  for (const line of picture.split('\n')) {
-    const [, indent, message] = /^( *)\^ (.*)$/.exec(line) ?? [];
-    if (indent === undefined) lines.push(line);
-    else expected.push(`${lines.length}:${indent.length + 1} ${message}`);
-  }
-  return { text: lines.join('\n'), expected };
-}
-
-function told(text: string): string[] {
-  const result = readConfig({ path: 'sluice.yaml', text });
-  const problems = 'problems' in result ? result.problems : [];
-  for (const { file } of problems) expect(file).toBe('sluice.yaml');
-  // The path is what the message begins with, unless the problem is the file's own.
-  for (const { path, message } of problems) expect(message.startsWith(path)).toBe(true);
-  return problems.map(({ line, column, message }) => `${line}:${column} ${message}`);
-}
-
-const cases = pictures.split('\n=====\n').map((picture) => read(picture.trim()));
+const cases = readPictures(pictures);
 
 test.each(cases)('$text', ({ text, expected }) => {
   expect(expected.length).toBeGreaterThan(0);
@@ -392,7 +371,7 @@ const others: [title: string, text: string, expected: string][] = [
   [
     'a name of 400 letters',
     `${'x'.repeat(400)}: 1`,
-    `1:1 ${'x'.repeat(77)}... is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain.`,
+    `1:1 ${'x'.repeat(77)}... is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, gateway.`,
   ],
 ];
 test.each(others)('%s', (_, text, expected) => expect(told(text)).toEqual([expected]));

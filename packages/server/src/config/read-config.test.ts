@@ -3,6 +3,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCertificates } from '../service/certificates.test-support.ts';
 import type { Config } from './config.ts';
 import { formatProblems, problemLine } from './format-problems.ts';
 import type { Problem } from './problem.ts';
@@ -10,12 +11,15 @@ import { type ReadConfigOptions, readConfig } from './read-config.ts';
 import { settings } from './settings.ts';
 
 let folder: string;
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'read-config-'));
   writeFileSync(join(folder, 'certificate.pem'), 'x');
   writeFileSync(join(folder, 'tokens'), '  first-of-file \n\nsecond-of-file\r\n');
   writeFileSync(join(folder, 'no-tokens'), '\n \n');
   mkdirSync(join(folder, 'limits'));
+  const { server } = await makeCertificates();
+  writeFileSync(join(folder, 'server.crt'), server.cert);
+  writeFileSync(join(folder, 'server.key'), server.key);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -60,6 +64,7 @@ test('without a file there are no rules, and every setting has its default', () 
     logs: { level: 'info' },
     tracing: undefined,
     drainMs: 10_000,
+    gateway: undefined,
   });
 });
 
@@ -157,6 +162,7 @@ drain: 0s
     logs: { level: 'warn' },
     tracing: { endpoint: 'http://127.0.0.1:4318/v1/traces', sampleRatio: 0.5, serviceName: 'edge' },
     drainMs: 0,
+    gateway: undefined,
   });
 });
 
@@ -311,7 +317,45 @@ describe('environment', () => {
     SLUICE_TRACING_SAMPLE_RATIO: ['0.5', 'tracing.sampleRatio', 0.5, { SLUICE_TRACING_ENDPOINT: 'http://t' }],
     SLUICE_TRACING_SERVICE_NAME: ['7', 'tracing.serviceName', '7', { SLUICE_TRACING_ENDPOINT: 'http://t' }],
     SLUICE_DRAIN: ['1m', 'drainMs', 60_000],
+    SLUICE_GATEWAY_LISTEN: ['9000', 'gateway.listen.port', 9000],
+    SLUICE_GATEWAY_ADMIN: ['false', 'gateway.admin', undefined],
+    SLUICE_GATEWAY_TLS_CERTIFICATE: [
+      'FOLDER/server.crt',
+      'gateway.tls.certificate',
+      'FOLDER/server.crt',
+      { SLUICE_GATEWAY_TLS_KEY: 'FOLDER/server.key' },
+    ],
+    SLUICE_GATEWAY_TLS_KEY: [
+      'FOLDER/server.key',
+      'gateway.tls.key',
+      'FOLDER/server.key',
+      { SLUICE_GATEWAY_TLS_CERTIFICATE: 'FOLDER/server.crt' },
+    ],
+    SLUICE_GATEWAY_TLS_CLIENT_AUTHORITY: [
+      'FOLDER/server.crt',
+      'gateway.tls.clientAuthority',
+      'FOLDER/server.crt',
+      { SLUICE_GATEWAY_TLS_CERTIFICATE: 'FOLDER/server.crt', SLUICE_GATEWAY_TLS_KEY: 'FOLDER/server.key' },
+    ],
+    SLUICE_GATEWAY_HTTP2: ['false', 'gateway.http2', false],
+    SLUICE_GATEWAY_TRUST_PROXY: ['private', 'gateway.trustProxy', ['private']],
+    SLUICE_GATEWAY_LIMITS_HEAD_BYTES: ['32kb', 'gateway.limits.headBytes', 32_768],
+    SLUICE_GATEWAY_LIMITS_HEADERS: ['9', 'gateway.limits.headers', 9],
+    SLUICE_GATEWAY_LIMITS_BODY_BYTES: ['1gb', 'gateway.limits.bodyBytes', 1_073_741_824],
+    SLUICE_GATEWAY_LIMITS_CONNECTIONS: ['9', 'gateway.limits.connections', 9],
+    SLUICE_GATEWAY_LIMITS_STREAMS: ['9', 'gateway.limits.streams', 9],
+    SLUICE_GATEWAY_LIMITS_HEAD: ['1s', 'gateway.limits.headMs', 1000],
+    SLUICE_GATEWAY_LIMITS_IDLE: ['5', 'gateway.limits.idleMs', 5],
+    SLUICE_GATEWAY_ACCESS_LOG_PATH: ['-', 'gateway.accessLog', { path: '-', format: 'combined' }],
+    SLUICE_GATEWAY_ACCESS_LOG_FORMAT: [
+      'json',
+      'gateway.accessLog.format',
+      'json',
+      { SLUICE_GATEWAY_ACCESS_LOG_PATH: '-' },
+    ],
   };
+  /** What no variable can say. */
+  const gateway = 'gateway: { upstreams: { api: { members: [127.0.0.1:9001] } } }';
 
   test('the table below has every variable', () => {
     expect(Object.keys(values)).toEqual(settings.map(({ variable }) => variable));
@@ -319,7 +363,10 @@ describe('environment', () => {
 
   test.each(Object.entries(values))('%s', (variable, row) => {
     const [text, path, value, others = {}] = JSON.parse(JSON.stringify(row).replaceAll('FOLDER', folder));
-    const config = configOf({ environment: { ...others, [variable]: text } });
+    const config = configOf({
+      environment: { ...others, [variable]: text },
+      ...(variable.startsWith('SLUICE_GATEWAY_') && { text: gateway }),
+    });
     const found = path
       .split('.')
       .reduce((at: unknown, step: string) => (at as Record<string, unknown>)?.[step], config);
@@ -342,6 +389,11 @@ describe('environment', () => {
       /^SLUICE_LISTEN_GRPC is port 8080, and so is listen\.http\./,
     ],
     [{ SLUICE_ENVOY_MERGE_DOMAINS: 'true' }, 'envoy.directory', 'envoy.directory is missing; it must be a path.'],
+    [
+      { SLUICE_GATEWAY_LISTEN: '80' },
+      'gateway.upstreams',
+      /^gateway\.upstreams is missing; it must be a map of upstreams by name/,
+    ],
     [{ SLUICE_STORE_TYPE: 'redis' }, 'store.url', /^store\.url is missing/],
     [{ SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'hunter2' }, 'SLUICE_STORE_URL', /, got other text\.$/],
   ];
@@ -527,6 +579,23 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
     ),
     fc.oneof(anyValue, fc.constantFrom('gcra', 'sliding-log', 'smooth', 'concurrency')),
   );
+  const anyFields = (...names: string[]) => fc.dictionary(fc.constantFrom(...names), anyValue, { maxKeys: 6 });
+  const anyName = fc.constantFrom('api', 'web', 'constructor', '__proto__', 'main');
+  const anyUpstream = anyFields('members', 'balancer', 'stickyBy', 'health', 'outliers', 'breaker', 'retries', 'host');
+  const anyRoute = anyFields('name', 'match', 'upstream', 'rules', 'admission', 'priority', 'stripPrefix', 'maxDelay');
+  const anyGateway = fc.record(
+    {
+      listen: anyValue,
+      identify: fc.oneof(anyValue, fc.dictionary(anyName, anyValue)),
+      admissions: fc.dictionary(anyName, anyFields('concurrency', 'tenant', 'weights', 'priority', 'priorities')),
+      routes: fc.array(fc.oneof(anyValue, anyRoute), { maxLength: 3 }),
+      upstreams: fc.oneof(
+        anyValue,
+        fc.dictionary(anyName, fc.oneof(anyUpstream, fc.constant({ members: ['127.0.0.1:9001'] }))),
+      ),
+    },
+    { requiredKeys: [] },
+  );
   const anyFile = fc.dictionary(
     fc.constantFrom(
       'rules',
@@ -541,9 +610,11 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
       'envoy',
       'logs',
       'drain',
+      'gateway',
     ),
     fc.oneof(
       anyValue,
+      anyGateway,
       fc.array(anyRule, { maxLength: 3 }),
       fc.dictionary(fc.constantFrom(...settings.map(({ path }) => path.split('.').at(-1) as string)), anyValue),
     ),

@@ -2,7 +2,7 @@
 import { policyFields } from './rule-schema.ts';
 import { configSchema } from './schema.ts';
 import type { SettingSchema } from './schema-kinds.ts';
-import { typesOf, variableOf } from './settings.ts';
+import { isOneValue, variableOf } from './settings.ts';
 
 const introduction = `# Configuration
 
@@ -36,9 +36,29 @@ The first line gives editors completion and checks as you type. \`sluice validat
 - **Times** are text such as \`250ms\`, \`10s\`, \`1m\`, \`1h\`, \`1d\`, \`1w\`, or a number of milliseconds. **Sizes** are a number of bytes, or text
   such as \`64kb\` (1 kb is 1024 bytes). **Doors** are a port, \`host:port\`, \`{ host, port }\`, or \`false\` for closed.
 - **Paths** in the file start from the file's folder; on the command line and in variables, from where the service runs.
-- **Reload** applies \`rules\`, \`allow\`, \`deny\`, \`ipv6Subnet\`, \`envoy\`, tokens and \`logs.level\`. Everything else needs a restart, and the log
-  names what.
+- **Reload** applies \`rules\`, \`allow\`, \`deny\`, \`ipv6Subnet\`, \`envoy\`, tokens and \`logs.level\`; of \`gateway\`, its \`routes\`, \`upstreams\`, \`admissions\`,
+  \`identify\`, \`trustProxy\` and \`accessLog\`, and the certificate and key of its \`tls\`, whose files are read again whenever they change. Everything else
+  needs a restart, and the log names what.
 - **Secrets** (${secretFields(configSchema)}) are never shown, neither in logs nor in problems.
+`;
+
+const gatewayExample = `\`\`\`yaml
+gateway:
+  listen: 0.0.0.0:8000
+  identify: { user: header:x-user, tier: header:x-plan }
+  admissions:
+    main: { concurrency: { algorithm: gradient, max: 500 }, tenant: user, priority: header:x-priority, priorities: { high: 1, low: 9 } }
+  routes:
+    - { name: api, match: { path: [/v1, /v1/*] }, upstream: api, admission: main, stripPrefix: /v1 }
+    - { name: pages, upstream: web }
+  upstreams:
+    api:
+      members: [ 10.0.0.1:9001, { address: 10.0.0.2:9001, weight: 3 } ]
+      health: { path: /healthz }
+      breaker: true
+    web:
+      members: [ http://web.internal:8080 ]
+\`\`\`
 `;
 
 export function referencePage(): string {
@@ -58,25 +78,56 @@ export function referencePage(): string {
     settingsTable(top),
     ...sections.flatMap(([name, schema]) => [
       `## ${name}\n\n${schema.description}\n`,
+      ...(name === 'gateway' ? [gatewayExample] : []),
       settingsTable(leavesOf(name, schema)),
     ]),
+    ...gatewayParts(rest.gateway as SettingSchema),
   ].join('\n');
+}
+
+/** What has a name of the user's, or a place in a list, has no variable. */
+function gatewayParts({ properties = {} }: SettingSchema): string[] {
+  const { routes, upstreams, admissions } = properties as Record<string, SettingSchema>;
+  const parts = {
+    routes: routes?.items,
+    upstreams: upstreams?.additionalProperties,
+    admissions: admissions?.additionalProperties,
+  };
+  return Object.entries(parts).flatMap(([name, schema]) => {
+    const { description } = schema as SettingSchema;
+    const rows = fieldsOf('', schema as SettingSchema).map(([path, field]) => [
+      `\`${path}\``,
+      kindOf(field),
+      defaultOf(field),
+      field.description,
+    ]);
+    return [`### Fields of gateway.${name}\n\n${description}\n`, table(rows)];
+  });
+}
+
+/** All fields, those of its maps and of the items of its lists too. */
+function fieldsOf(path: string, { properties = {} }: SettingSchema): [string, SettingSchema][] {
+  return Object.entries(properties).flatMap(([name, field]): [string, SettingSchema][] => {
+    const own = path === '' ? name : `${path}.${name}`;
+    const inside = field.items ? fieldsOf(`${own}[]`, field.items) : fieldsOf(own, field);
+    const isOnlyAMap = field.type === 'object' && field.properties !== undefined;
+    return isOnlyAMap ? inside : [[own, field], ...inside];
+  });
 }
 
 function leavesOf(path: string, schema: SettingSchema): [string, SettingSchema][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
-    field.type === 'object' ? leavesOf(`${path}.${name}`, field) : [[`${path}.${name}`, field]],
+    field.type === 'object' && field.properties ? leavesOf(`${path}.${name}`, field) : [[`${path}.${name}`, field]],
   );
 }
 
 function settingsTable(settings: readonly [string, SettingSchema][]): string {
   const rows = settings.map(([path, schema]) => {
-    const isOneValue = !typesOf(schema).includes('array');
     return [
       `\`${path}\``,
       kindOf(schema),
       defaultOf(schema),
-      isOneValue ? `\`${variableOf(path)}\`` : '',
+      isOneValue(schema) ? `\`${variableOf(path)}\`` : '',
       schema.description,
     ];
   });
@@ -98,7 +149,8 @@ function kindOf({ errorMessage }: SettingSchema): string {
 
 function defaultOf(schema: SettingSchema): string {
   if (schema.default === undefined) return '';
-  return Array.isArray(schema.default) ? 'none' : `\`${String(schema.default)}\``;
+  if (typeof schema.default === 'object' && Object.keys(schema.default as object).length === 0) return 'none';
+  return `\`${Array.isArray(schema.default) ? JSON.stringify(schema.default) : String(schema.default)}\``;
 }
 
 function secretFields(schema: SettingSchema): string {

@@ -117,7 +117,7 @@ export function choice(choices: readonly string[], about: About): SettingSchema 
   return { type: 'string', ...about, enum: choices, errorMessage: `must be one of ${choices.join(', ')}` };
 }
 
-/** Where a door listens. */
+/** Where a door listens, or `false`. */
 export function address(about: About): SettingSchema {
   return {
     type: ['integer', 'string', 'object', 'boolean'],
@@ -136,6 +136,16 @@ export function address(about: About): SettingSchema {
   };
 }
 
+/** Where a door listens that is never closed. */
+export function openAddress(about: About): SettingSchema {
+  const { not: _, ...rest } = address(about);
+  return {
+    ...rest,
+    type: ['integer', 'string', 'object'],
+    errorMessage: 'must be a port from 0 to 65535, "host:port", or { host, port }',
+  };
+}
+
 export function section(
   about: About,
   properties: Readonly<Record<string, SettingSchema>>,
@@ -148,5 +158,35 @@ export function section(
     ...(required.length > 0 && { required }),
     additionalProperties: false,
     errorMessage: `must be a map of ${Object.keys(properties).join(', ')}`,
+  };
+}
+
+/** A section that `true` turns on with all its defaults, and `false` off. */
+export function switchedSection(about: About, properties: Readonly<Record<string, SettingSchema>>): SettingSchema {
+  const { errorMessage, ...rest } = section(about, properties);
+  return { ...rest, type: ['object', 'boolean'], errorMessage: `${errorMessage}, or true, or false` };
+}
+
+/** Things by names that the user gives them. */
+export function mapOf(about: About, each: SettingSchema, mustBe: string): SettingSchema {
+  return { type: 'object', ...about, additionalProperties: each, errorMessage: `must be a map ${mustBe}` };
+}
+
+/** One text, or a list of several, all of the same form. */
+export function texts(about: About, form: { readonly pattern: string; readonly mustBe: string }): SettingSchema {
+  return {
+    type: ['string', 'array'],
+    ...about,
+    minLength: 1,
+    pattern: form.pattern,
+    minItems: 1,
+    items: {
+      type: 'string',
+      description: 'One of them.',
+      minLength: 1,
+      pattern: form.pattern,
+      errorMessage: `must be ${form.mustBe}`,
+    },
+    errorMessage: `must be ${form.mustBe}, or a list of such`,
   };
 }

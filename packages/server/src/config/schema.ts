@@ -3,6 +3,7 @@
  * default. This is the one place where defaults stand; the reading of a file, the names of environment variables and
  * docs/reference/configuration.md all come from here. `sluice.schema.json`, which is published beside `dist`, is this object.
  */
+import { gatewaySchema } from './gateway-schema.ts';
 import { matches, ruleSchema } from './rule-schema.ts';
 import {
   address,
@@ -18,6 +19,7 @@ import {
   text,
   wholeNumber,
 } from './schema-kinds.ts';
+import { tlsSchema } from './tls-schema.ts';
 
 const store = section(
   { description: 'Where the counts live.' },
@@ -94,17 +96,7 @@ const security = section(
       description: 'A file with a token per line, read when the service starts and whenever it changes.',
       examples: ['/run/secrets/sluice-tokens'],
     }),
-    tls: section(
-      { description: 'TLS on every door.' },
-      {
-        certificate: path({ description: 'A file (PEM): the certificate, and those that lead to its authority.' }),
-        key: path({ description: 'A file (PEM): the key of the certificate.' }),
-        clientAuthority: path({
-          description: 'A file (PEM): clients must show a certificate of this authority.',
-        }),
-      },
-      ['certificate', 'key'],
-    ),
+    tls: tlsSchema('TLS on every door.'),
   },
 );
 
@@ -211,6 +203,7 @@ const properties = {
     description: 'How long open requests may take to finish when the service is told to end.',
     default: '10s',
   }),
+  gateway: gatewaySchema,
 } satisfies Readonly<Record<string, SettingSchema>>;
 
 /** The whole file. */

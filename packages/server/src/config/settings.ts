@@ -17,6 +17,11 @@ export function typesOf(schema: SettingSchema): readonly string[] {
   return [schema.type].flat();
 }
 
+/** Whether it can be said in one value; a door may be a map, and trusted proxies a list, but need not be. */
+export function isOneValue(schema: SettingSchema): boolean {
+  return typesOf(schema).some((type) => type !== 'object' && type !== 'array');
+}
+
 export function variableOf(path: string): string {
   const words = path.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('.', '_');
   return `SLUICE_${words.toUpperCase()}`;
@@ -25,7 +30,6 @@ export function variableOf(path: string): string {
 function placesOf(schema: SettingSchema, path: string): { readonly path: string; readonly schema: SettingSchema }[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const own = path === '' ? name : `${path}.${name}`;
-    // A door may be a map, but is one value too.
     return [{ path: own, schema: field }, ...(field.type === 'object' ? placesOf(field, own) : [])];
   });
 }
@@ -34,5 +38,5 @@ function placesOf(schema: SettingSchema, path: string): { readonly path: string;
 export const places = placesOf(configSchema, '');
 
 export const settings: readonly Setting[] = places
-  .filter(({ schema }) => schema.type !== 'object' && !typesOf(schema).includes('array'))
+  .filter(({ schema }) => isOneValue(schema))
   .map(({ path, schema }) => ({ path, variable: variableOf(path), schema }));

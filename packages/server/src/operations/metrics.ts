@@ -21,7 +21,7 @@ export interface MetricSources {
   /** One of each thread. */
   readonly checks: readonly CheckMeterData[];
   /** One of each thread that has the door. A door that stays closed is absent. */
-  readonly doors: Readonly<Partial<Record<DoorName, readonly DoorMeter[]>>>;
+  readonly doors: Readonly<Partial<Record<DoorName | 'gateway', readonly DoorMeter[]>>>;
   readonly store: StoreNumbers;
   readonly envoy: Iterable<EnvoyLimitHits>;
   readonly reloads: ReloadNumbers;

@@ -12,18 +12,33 @@ export function metricText(name: string, entry: CatalogueEntry, series: readonly
 }
 
 /** `counts` has one number for each bound, and one for what is above the last. */
-export function histogramText(
+export interface Histogram {
+  readonly bounds: readonly number[];
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+export function histogramText(name: string, entry: CatalogueEntry, histogram: Histogram): string {
+  return histogramsText(name, entry, [{ labels: [], ...histogram }]);
+}
+
+/** One for each set of labels. */
+export function histogramsText(
   name: string,
   entry: CatalogueEntry,
-  { bounds, counts, sum }: { bounds: readonly number[]; counts: readonly number[]; sum: number },
+  histograms: readonly (Histogram & { readonly labels: readonly string[] })[],
 ): string {
-  let total = 0;
   let text = head(name, entry);
-  counts.forEach((count, i) => {
-    total += count; // A bucket holds all below it, too.
-    text += sample(`${name}_bucket`, ['le'], [numberText(bounds[i] ?? Number.POSITIVE_INFINITY)], total);
-  });
-  return text + sample(`${name}_sum`, [], [], sum) + sample(`${name}_count`, [], [], total);
+  for (const { labels, bounds, counts, sum } of histograms) {
+    let total = 0;
+    counts.forEach((count, i) => {
+      total += count; // A bucket holds all below it, too.
+      const bound = numberText(bounds[i] ?? Number.POSITIVE_INFINITY);
+      text += sample(`${name}_bucket`, [...entry.labels, 'le'], [...labels, bound], total);
+    });
+    text += sample(`${name}_sum`, entry.labels, labels, sum) + sample(`${name}_count`, entry.labels, labels, total);
+  }
+  return text;
 }
 
 function head(name: string, { type, help }: CatalogueEntry): string {

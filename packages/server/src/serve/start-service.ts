@@ -6,9 +6,8 @@
  *                        doors ─┼─► channel ──► service ──► store           doors in threads of their own
  *                        doors ─┘        └─ CL.THROTTLE from memory that all threads share
  */
-import { readFileSync } from 'node:fs';
 import { type ActiveOverride, type SharedMemoryStore, sharedMemoryStore } from 'sluice';
-import type { Config, TlsConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { envoyLimiter } from '../envoy/should-rate-limit.ts';
@@ -20,9 +19,11 @@ import { startTracing } from '../operations/tracing.ts';
 import type { TlsFiles } from '../service/door.ts';
 import { LocalService } from '../service/local-service.ts';
 import { type OpenStore, openStore } from '../service/open-store.ts';
+import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
 import { Tokens } from '../service/tokens.ts';
-import { readBytes, restoreMemory, saveBytes, saveMemory } from '../state/snapshot-file.ts';
+import { restoreState, saveRegularly, saveState } from '../state/kept-state.ts';
+import { readBytes, saveBytes } from '../state/snapshot-file.ts';
 import { doorNames, type Listening, openDoors } from '../threads/doors.ts';
 import { serviceHandlers } from '../threads/remote-service.ts';
 import { startWorkers } from '../threads/workers.ts';
@@ -145,7 +146,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
 
   const served = await openFront(service, shared, options);
   front = served;
-  const save = () => saveState(config, opened, shared, local.overrides());
+  const save = () => saveAll(config, opened, shared, local.overrides());
   const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
   const saving = saveRegularly(config, save, log);
 
@@ -248,16 +249,6 @@ async function openHere(
   };
 }
 
-function readTls(tls: TlsConfig | undefined): TlsFiles | undefined {
-  return (
-    tls && {
-      cert: readFileSync(tls.certificate),
-      key: readFileSync(tls.key),
-      ca: tls.clientAuthority === undefined ? undefined : readFileSync(tls.clientAuthority),
-    }
-  );
-}
-
 function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefined) {
   const own = stats();
   if (shared === undefined) return own;
@@ -265,48 +256,12 @@ function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefine
   return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys };
 }
 
-async function restoreState(
-  { snapshot }: Config,
-  { memories }: OpenStore,
-  log: ServiceLog,
-): Promise<readonly ActiveOverride[]> {
-  const overrides: ActiveOverride[] = [];
-  for (const { suffix, memory } of snapshot ? memories : []) {
-    const path = `${snapshot?.path}${suffix}`;
-    const kept = await restoreMemory(path, memory);
-    if (kept === undefined) continue;
-    overrides.push(...kept.overrides);
-    log.info({ path, keys: memory.stats().keys }, 'the state of the last run is back');
-  }
-  return overrides;
-}
-
-async function saveState(
-  { snapshot }: Config,
-  { memories }: OpenStore,
+async function saveAll(
+  config: Config,
+  opened: OpenStore,
   shared: SharedMemoryStore | undefined,
   overrides: readonly ActiveOverride[],
 ): Promise<void> {
-  if (snapshot === undefined) return;
-  for (const { suffix, memory } of memories) {
-    await saveMemory(`${snapshot.path}${suffix}`, memory, { overrides: suffix === '' ? overrides : [] });
-  }
-  if (shared) await saveBytes(throttlePath(snapshot.path), shared.snapshot());
-}
-
-function saveRegularly({ snapshot }: Config, save: () => Promise<void>, log: ServiceLog): NodeJS.Timeout | undefined {
-  if (snapshot === undefined || snapshot.everyMs === 0) return undefined;
-  let isSaving = false;
-  const timer = setInterval(async () => {
-    if (isSaving) return;
-    isSaving = true;
-    try {
-      await save();
-    } catch (error) {
-      log.error({ err: error, path: snapshot.path }, 'the state could not be saved');
-    } finally {
-      isSaving = false;
-    }
-  }, snapshot.everyMs);
-  return timer.unref();
+  await saveState(config, opened, overrides);
+  if (config.snapshot && shared) await saveBytes(throttlePath(config.snapshot.path), shared.snapshot());
 }

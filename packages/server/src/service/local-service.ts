@@ -5,6 +5,7 @@ import {
   type Override,
   type Policy,
   type Rules,
+  type RulesCall,
   type RulesResult,
   rules,
   SluiceError,
@@ -46,6 +47,8 @@ export class LocalService {
   // Over a store that answers later its answers are promises; `andThen` minds that.
   private rules: Rules;
   private config: Config;
+  // Places are given back to the rules that gave them, also after a reload.
+  private readonly leased = new WeakMap<RulesResult, Rules>();
 
   constructor(parts: LocalServiceParts, config: Config) {
     this.parts = parts;
@@ -88,15 +91,24 @@ export class LocalService {
 
   check(subject: Subject, call: ServiceCall = {}): Answer<RulesResult> {
     const startMs = performance.now();
+    const { rules: asked } = this;
     return andThen(
-      this.counted(() => this.rules.check(subject, callOf(call))),
+      this.counted(() => asked.check(subject, callOf(call))),
       (result) => {
         this.parts.checks.observe(performance.now() - startMs);
-        for (const decision of result.decisions) this.count(decision);
+        for (const decision of result.decisions) {
+          this.count(decision);
+          if (decision.receipt !== undefined) this.leased.set(result, asked);
+        }
         if (!result.allowed) this.countRefusals(subject, result);
         return result;
       },
     );
+  }
+
+  /** Gives back the places that a check took under concurrency rules; nothing for a result without any. */
+  release(result: RulesResult): Answer<void> {
+    return this.leased.get(result)?.release(result);
   }
 
   checkRule(rule: string, key: string, call: ServiceCall = {}): Answer<Decision> {
@@ -218,6 +230,10 @@ function rulesOf({ rules: list, allow, deny, ipv6Subnet }: Config, store: Store)
 }
 
 /** Only what was given: the library refuses fields that are there and undefined. */
-function callOf({ cost, requestId }: ServiceCall): { cost?: number; requestId?: string } {
-  return { ...(cost !== undefined && { cost }), ...(requestId !== undefined && { requestId }) };
+function callOf({ cost, requestId, maxDelayMs }: ServiceCall): RulesCall {
+  return {
+    ...(cost !== undefined && { cost }),
+    ...(requestId !== undefined && { requestId }),
+    ...(maxDelayMs !== undefined && { maxDelayMs }),
+  };
 }

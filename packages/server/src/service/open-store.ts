@@ -1,6 +1,6 @@
 /** The store that a configuration asks for. */
 import type { Cluster, Redis } from 'ioredis';
-import { type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
+import { type Clock, type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
 import type { RedisStoreConfig, StoreConfig } from '../config/config.ts';
 import { mostLargeKeys } from './ad-hoc-policies.ts';
 import type { Log } from './log.ts';
@@ -26,8 +26,9 @@ export interface OpenStore {
   close(): Promise<void>;
 }
 
-export async function openStore(config: StoreConfig, log: Log): Promise<OpenStore> {
-  return config.type === 'memory' ? openMemory(config.maxKeys) : openRedis(config, log);
+/** @param clock of memory; Redis has its own */
+export async function openStore(config: StoreConfig, log: Log, clock = tickClock()): Promise<OpenStore> {
+  return config.type === 'memory' ? openMemory(config.maxKeys, clock) : openRedis(config, log);
 }
 
 /** The client library takes as much memory as half a million keys, so only who uses it loads it; likewise what stands between. */
@@ -44,8 +45,7 @@ async function clientFor({ url, isCluster }: RedisStoreConfig): Promise<Redis | 
   return new ioredis.Cluster(seeds, { retryDelayOnFailover: 0, redisOptions });
 }
 
-function openMemory(maxKeys: number): OpenStore {
-  const clock = tickClock();
+function openMemory(maxKeys: number, clock: Clock): OpenStore {
   const memory = memoryStore({ maxKeys, keys: 'fingerprint', clock });
   const large = memoryStore({ maxKeys: Math.min(maxKeys, mostLargeKeys), keys: 'fingerprint', clock });
   return {

@@ -26,6 +26,8 @@ export interface ServiceCall extends TraceContext {
   readonly cost?: number | undefined;
   /** A call that is made again with the same id gets the same answer, and is not counted twice. */
   readonly requestId?: string | undefined;
+  /** The longest delay that is accepted from a shaping algorithm; a longer one is a refusal. Default: any. */
+  readonly maxDelayMs?: number | undefined;
 }
 
 /** The numbers of CL.THROTTLE, as the client sent them. */

@@ -6,7 +6,14 @@ export {
 export type { ParsedPolicy, ParsedRateLimit } from '../protect/rate-limit-headers/parsed.ts';
 export type { NumberForm } from '../protect/rate-limit-headers/waits.ts';
 export type { Answered } from './answered.ts';
-export { clientIp } from './client-ip.ts';
+export {
+  type ClientIpOptions,
+  type ClientIpReader,
+  clientIp,
+  clientIpReader,
+  type ForwardingHeader,
+  type TrustedProxies,
+} from './client-ip.ts';
 export { policyName } from './policy-name.ts';
 export { type ProblemBody, problemBody, statusOf } from './problem-body.ts';
 export {

@@ -1,0 +1,148 @@
+/** `sluice gateway`: runs the gateway until it is told to end. */
+import { Command } from 'commander';
+import type { Address, Config } from '../config/config.ts';
+import { formatProblems } from '../config/format-problems.ts';
+import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
+import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
+import { serviceLog } from '../operations/log.ts';
+
+interface GatewayFlags {
+  readonly config?: string;
+  readonly listen?: string;
+  readonly upstream?: readonly string[];
+  readonly admin?: string;
+  readonly banner?: boolean;
+}
+
+export function gatewayCommand(): Command {
+  return new Command('gateway')
+    .description('Runs the gateway: a reverse proxy that limits, queues, balances and breaks.')
+    .option('-c, --config <file>', 'configuration, YAML, with a gateway section (default: $SLUICE_CONFIG)')
+    .option('-l, --listen <address>', 'where clients come to: a port, or host:port')
+    .option('-u, --upstream <member...>', 'host:port to send everything to; several share it. Instead of a file')
+    .option('--admin <address>', 'metrics, health and reload: a port, host:port, or "false"')
+    .option('--banner', 'print the addresses for a person (default: when standard output is a terminal)')
+    .addHelpText(
+      'after',
+      `
+SIGHUP reads the configuration again and reopens the access log; a changed file is read by itself. A wrong one changes nothing.
+SIGTERM ends the gateway when open requests are answered.
+
+  sluice gateway --config sluice.yaml
+  sluice gateway --listen 8000 --upstream 127.0.0.1:3000
+  sluice gateway --listen 0.0.0.0:80 --upstream 10.0.0.1:3000 10.0.0.2:3000`,
+    )
+    .action(gateway);
+}
+
+async function gateway(flags: GatewayFlags): Promise<void> {
+  const options = optionsOf(flags);
+  if (typeof options === 'string') {
+    process.stderr.write(`${options}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const read = readConfig(options);
+  if ('problems' in read) {
+    process.stderr.write(`${formatProblems(read.problems, read.sources)}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  if (read.config.gateway === undefined) {
+    process.stderr.write(
+      'There is no gateway in the configuration. Add a gateway section, or say where requests go: --upstream 127.0.0.1:3000\n',
+    );
+    process.exitCode = 2;
+    return;
+  }
+  await run(read, () => readConfig(options), flags.banner ?? process.stdout.isTTY === true);
+}
+
+/** What is wrong with the flags, or what to read. */
+function optionsOf({ config, upstream, listen, admin }: GatewayFlags): ReadConfigOptions | string {
+  const overrides = { 'gateway.listen': listen, 'gateway.admin': admin };
+  if (upstream === undefined) return { path: config, environment: process.env, overrides };
+  if (config !== undefined) return '--upstream is instead of --config: the file says where requests go.';
+  const gateway = {
+    routes: [{ name: 'all', upstream: 'members' }],
+    upstreams: { members: { members: upstream } },
+  };
+  // JSON is YAML.
+  return { text: JSON.stringify({ gateway }), environment: process.env, overrides };
+}
+
+async function run(
+  { config, watched }: Extract<ReadConfigResult, { config: Config }>,
+  readAgain: () => ReadConfigResult,
+  hasBanner: boolean,
+): Promise<void> {
+  const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
+  let running: RunningGateway | undefined;
+  let isEnding = false;
+
+  async function end(reason: string): Promise<void> {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    log.info({ reason }, 'ending');
+    let exitCode = 0;
+    try {
+      await running?.stop();
+    } catch (error) {
+      log.error({ err: error }, 'could not end well');
+      exitCode = 1;
+    }
+    log.flush();
+    process.exit(exitCode);
+  }
+
+  try {
+    running = await startGateway({ config, watched, readConfig: readAgain, log });
+  } catch (error) {
+    process.stderr.write(`${startProblem(error)}\n`);
+    log.flush();
+    process.exit(2);
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
+  const { service, listening } = running;
+  const { reopenAccessLog } = running;
+  process.on('SIGHUP', () => {
+    reopenAccessLog();
+    void service.reload();
+  });
+  log.info({ listening: addresses(listening), routes: config.gateway?.routes.length }, 'listening');
+  if (hasBanner) process.stdout.write(banner(listening, config));
+}
+
+/** What keeps a gateway from starting, said to a person. */
+function startProblem(error: unknown): string {
+  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number };
+  if (code === 'EADDRINUSE') {
+    return `Port ${port} is in use. Choose another, such as --listen 0 for any free one, or end what listens there.`;
+  }
+  if (code === 'EACCES' && port !== undefined) return `Port ${port} may not be opened by this user.`;
+  return message;
+}
+
+function addresses({ gateway, admin }: RunningGateway['listening']): Record<string, string> {
+  return { gateway: addressText(gateway), ...(admin && { admin: addressText(admin) }) };
+}
+
+function addressText({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function banner({ gateway, admin }: RunningGateway['listening'], config: Config): string {
+  const { routes, tls } = config.gateway!;
+  const { rules, security } = config;
+  const lines = ['', 'Sluice is listening.', '', `  gateway ${tls ? 'https' : 'http'}://${addressText(gateway)}`];
+  if (admin)
+    lines.push(`  admin   ${security.tls ? 'https' : 'http'}://${addressText(admin)}   (/metrics, /healthz, /readyz)`);
+  lines.push('', `  ${count(routes.length, 'route')}, ${count(rules.length, 'rule')}`, '', 'Try:', '');
+  lines.push(`  curl -i ${tls ? 'https' : 'http'}://${addressText(gateway)}/`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+function count(howMany: number, noun: string): string {
+  return `${howMany} ${howMany === 1 ? noun : `${noun}s`}`;
+}

@@ -1,0 +1,64 @@
+/** The door of whoever runs the gateway: metrics, health, readiness, reload, and all that can be asked of the rules. */
+import type { AddressInfo } from 'node:net';
+import { SluiceError } from 'sluice';
+import type { Address, Config } from '../config/config.ts';
+import { httpDoor } from '../http/http-door.ts';
+import { type RefusedKeys, topRefused } from '../operations/refused-keys.ts';
+import type { DoorSettings } from '../service/door.ts';
+import type { LocalService } from '../service/local-service.ts';
+import { readTls } from '../service/read-tls.ts';
+import type { Service } from '../service/service.ts';
+
+export interface Administration {
+  readonly address: Address;
+  close(timeoutMs: number): Promise<void>;
+}
+
+export async function openAdministration(
+  address: Address,
+  service: Service,
+  { limits, security }: Config,
+  settings: Pick<DoorSettings, 'tokens' | 'meter' | 'log'>,
+): Promise<Administration> {
+  const tls = readTls(security.tls);
+  const door = httpDoor(service, { ...settings, limits, tls, serves: 'administration' });
+  await door.listen(address);
+  const { address: host, port } = door.server.address() as AddressInfo;
+  return {
+    address: { host, port },
+    async close(timeoutMs) {
+      door.server.close();
+      await door.drain(timeoutMs);
+    },
+  };
+}
+
+/** There are none: Envoy asks the service. */
+export const noDescriptors = {
+  shouldRateLimit(): never {
+    throw new SluiceError('unsupported-operation', 'The gateway has no descriptors of Envoy. `sluice serve` does.');
+  },
+};
+
+/** What the door asks. */
+export function administered(
+  local: LocalService,
+  refusals: RefusedKeys,
+  own: Pick<Service, 'reload' | 'metrics' | 'readiness'>,
+): Service {
+  return {
+    ...own,
+    check: (subject, call) => local.check(subject, call),
+    checkRule: (rule, key, call) => local.checkRule(rule, key, call),
+    checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
+    throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
+    shouldRateLimit: (request) => local.shouldRateLimit(request),
+    ruleData: () => local.ruleData(),
+    inspect: (rule, key) => local.inspect(rule, key),
+    reset: (rule, key) => local.reset(rule, key),
+    override: (rule, key, override) => local.override(rule, key, override),
+    removeOverride: (rule, key) => local.removeOverride(rule, key),
+    overrides: () => local.overrides(),
+    topRefused: (most) => topRefused(refusals.read(), most),
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * The same arrivals through nginx' `limit_req` and through the gateway with the matching `leaky-bucket`: the same requests are admitted.
+ *
+ * Both count by a clock of their own, and each request reaches them a moment apart. So arrivals are chosen that such a moment decides
+ * nothing about (`marginMs`), and a run in which the machine stood still for longer says nothing and is repeated.
+ */
+import { Agent, request as send } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type GatewayProcess,
+  type NginxServer,
+  startGateway,
+  startNginx,
+  startUpstream,
+  type UpstreamServer,
+} from '@sluice/test-servers';
+import { seededRandom } from 'sluice/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+interface Limit {
+  readonly name: string;
+  /** As nginx has it. */
+  readonly rate: string;
+  readonly perSecond: number;
+  readonly burst: number;
+  /** As nginx has it, after the burst. */
+  readonly nginxDelay: string;
+  readonly delay: 'none' | 'all' | number;
+}
+
+// biome-ignore format: aligned rows
+const limits: Limit[] = [
+  { name: 'no-burst',  rate: '10r/s',  perSecond: 10, burst: 0, nginxDelay: '',        delay: 'all' },
+  { name: 'nodelay',   rate: '6r/s',   perSecond: 6,  burst: 5, nginxDelay: 'nodelay', delay: 'none' },
+  { name: 'minutes',   rate: '300r/m', perSecond: 5, burst: 3, nginxDelay: 'nodelay', delay: 'none' },
+  { name: 'slower',    rate: '5r/s',   perSecond: 5, burst: 8, nginxDelay: 'nodelay', delay: 'none' },
+  { name: 'delayed',   rate: '5r/s',   perSecond: 5, burst: 4, nginxDelay: '',        delay: 'all' },
+  { name: 'two-stage', rate: '5r/s',   perSecond: 5, burst: 6, nginxDelay: 'delay=3', delay: 3 },
+];
+
+const arrivalCount = 40;
+// At least so far apart, so that both see them in the same order.
+const leastGapMs = 25;
+const mostGapMs = 110;
+const marginMs = 25;
+const mostRuns = 10;
+
+let upstream: UpstreamServer;
+let nginx: NginxServer;
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  upstream = await startUpstream('items');
+  nginx = await startNginx(
+    (port) => `
+      ${limits.map(({ name, rate }) => `limit_req_zone $http_x_key zone=${name}:1m rate=${rate};`).join('\n')}
+      server {
+        listen 127.0.0.1:${port};
+        keepalive_requests 100000;
+        ${limits
+          .map(
+            ({ name, burst, nginxDelay }) => `
+            location = /${name} {
+              limit_req zone=${name}${burst > 0 ? ` burst=${burst} ${nginxDelay}` : ''};
+              limit_req_status 429;
+              proxy_pass http://${upstream.address};
+            }`,
+          )
+          .join('\n')}
+      }`,
+  );
+  gateway = await startGateway({
+    rules: limits.map(({ name, perSecond, burst, delay }) => ({
+      name,
+      key: 'client',
+      match: { path: `/${name}` },
+      algorithm: 'leaky-bucket',
+      limit: perSecond,
+      window: '1s',
+      burst,
+      delay,
+    })),
+    gateway: {
+      identify: { client: 'header:x-key' },
+      upstreams: { items: { members: [upstream.address] } },
+    },
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await nginx?.stop();
+  await upstream?.stop();
+});
+
+const agent = new Agent({ keepAlive: true, maxSockets: 200 });
+afterAll(() => agent.destroy());
+
+describe.concurrent.each(limits)('$name: rate $rate, burst $burst $nginxDelay', (limit) => {
+  test.concurrent.each([1, 2, 3])('admits what nginx admits, arrivals %i', async (seed) => {
+    const arrivals = arrivalsFor(limit, seed);
+    expect(arrivals.filter(({ isAdmitted }) => !isAdmitted).length).toBeGreaterThan(3);
+    for (let run = 1; ; run += 1) {
+      const key = `${limit.name}-${seed}-${run}`;
+      const { ofNginx, ofGateway, isUndisturbed } = await sendAll(limit, arrivals, key);
+      if (!isUndisturbed && run < mostRuns) continue;
+      expect(isUndisturbed).toBe(true);
+      expect(ofGateway).toEqual(ofNginx);
+      expect(ofNginx).toEqual(arrivals.map(({ isAdmitted }) => isAdmitted));
+      return;
+    }
+  });
+});
+
+interface Arrival {
+  readonly atMs: number;
+  readonly isAdmitted: boolean;
+}
+
+/** Arrivals for which a few milliseconds more or less change no decision, by the arithmetic of `limit_req`: a count that drains. */
+function arrivalsFor({ perSecond, burst }: Limit, seed: number): Arrival[] {
+  const random = seededRandom(seed);
+  const arrivals: Arrival[] = [];
+  let excess = 0;
+  let atMs = 0;
+  let latestMs: number | undefined;
+  while (arrivals.length < arrivalCount) {
+    atMs += leastGapMs + Math.round(random() * (mostGapMs - leastGapMs));
+    const next = latestMs === undefined ? 0 : excess - ((atMs - latestMs) * perSecond) / 1000 + 1;
+    const nearMs = (Math.abs(next - burst) * 1000) / perSecond;
+    if (latestMs !== undefined && nearMs < marginMs) continue;
+    const isAdmitted = next <= burst;
+    if (isAdmitted) {
+      excess = Math.max(0, next);
+      latestMs = atMs;
+    }
+    arrivals.push({ atMs, isAdmitted });
+  }
+  return arrivals;
+}
+
+async function sendAll({ name }: Limit, arrivals: readonly Arrival[], key: string) {
+  const startMs = performance.now() + 50;
+  let isUndisturbed = true;
+  const ask = async (url: string) => {
+    const sentMs = performance.now();
+    const { status, wasQuick } = await get(`${url}/${name}`, key, sentMs);
+    isUndisturbed &&= wasQuick;
+    return status === 200;
+  };
+  const answers: Promise<readonly boolean[]>[] = [];
+  for (const { atMs } of arrivals) {
+    await sleep(Math.max(0, startMs + atMs - performance.now()));
+    const lateMs = performance.now() - startMs - atMs;
+    if (lateMs > marginMs / 3) isUndisturbed = false;
+    answers.push(Promise.all([ask(nginx.url), ask(gateway.url)]));
+  }
+  const all = await Promise.all(answers);
+  return { ofNginx: all.map(([one]) => one), ofGateway: all.map(([, other]) => other), isUndisturbed };
+}
+
+/** A request that was refused, or admitted at once, was also decided in the time it took; one that was held back says nothing about that. */
+function get(url: string, key: string, sentMs: number): Promise<{ status: number; wasQuick: boolean }> {
+  return new Promise((resolve, reject) => {
+    const request = send(url, { agent, headers: { 'x-key': key } }, (response) => {
+      const tookMs = performance.now() - sentMs;
+      const isDecidedNow = response.statusCode === 429 || url.includes('nodelay');
+      response
+        .resume()
+        .once('end', () =>
+          resolve({ status: response.statusCode ?? 0, wasQuick: !isDecidedNow || tookMs < marginMs / 2 }),
+        );
+    });
+    request.once('error', reject);
+    request.end();
+  });
+}

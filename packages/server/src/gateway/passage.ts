@@ -1,0 +1,93 @@
+/**
+ * One request on its way through the gateway: what each stage has found out, for those after it and for the report.
+ * All fields are there from the beginning, so that every passage has the same shape.
+ */
+import type { RulesResult, Subject } from 'sluice';
+import type { Picked, PickOutcome } from 'sluice/balance';
+import type { Pass } from 'sluice/protect';
+import type { Answer } from '../service/service.ts';
+import type { AdmissionRequest, Admitted } from './admission/admission-types.ts';
+import type { Exchange } from './exchange.ts';
+import type { Plan, Route } from './plan.ts';
+import type { PoolMember } from './pool/pool-member.ts';
+import type { RepeatableBody } from './upstream/repeatable-body.ts';
+
+/**
+ * Where a request goes from a stage: on to the next one, back to choose another member, or straight to the report, because it has its
+ * answer or nobody is there to be answered.
+ */
+export type Step = 'next' | 'again' | 'report';
+
+export type Stage = (passage: Passage) => Answer<Step>;
+
+/** Why a request was not forwarded, as it is counted. */
+export const refusals = ['no-route', 'bad-request', 'limit', 'store', 'admission', 'no-member'] as const;
+export type Refusal = (typeof refusals)[number];
+
+/** Why the last attempt came to nothing, in case there is no other. */
+export interface Failure {
+  readonly status: number;
+  readonly detail: string;
+}
+
+export class Passage implements AdmissionRequest {
+  readonly exchange: Exchange;
+  /** What was configured when it came; it ends as it began, whatever is configured meanwhile. */
+  readonly plan: Plan;
+  readonly startedMs: number;
+
+  // identify
+  route: Route | undefined = undefined;
+  /** The client's address, by whoever is trusted. */
+  address = '';
+  subject: Subject = nobody;
+  /** What the member is asked for. */
+  target = '';
+
+  // limit
+  limits: RulesResult | undefined = undefined;
+  delayedMs = 0;
+
+  // admit
+  tenant = '';
+  priority = 0;
+  admitted: Admitted | undefined = undefined;
+
+  // balance and break
+  picked: Picked<PoolMember> | undefined = undefined;
+  /** Members that were tried, and those whose circuit is open. */
+  leftOut: Set<string> | undefined = undefined;
+  /** How many attempts there were when nobody was left out. */
+  roundBegan = 0;
+  circuit: Pass | undefined = undefined;
+
+  // forward
+  body: RepeatableBody | undefined = undefined;
+  attempts = 0;
+  /** Of the last attempt; empty: there was none. */
+  member = '';
+  failure: Failure | undefined = undefined;
+  /** What the last attempt said about the member. */
+  outcome: PickOutcome = 'ignored';
+
+  refusal: Refusal | undefined = undefined;
+  private left: AbortController | undefined = undefined;
+
+  constructor(plan: Plan, exchange: Exchange, startedMs: number) {
+    this.plan = plan;
+    this.exchange = exchange;
+    this.startedMs = startedMs;
+  }
+
+  /** Aborted when the client leaves. For those who wait: who listens to the client itself afterwards listens instead of this. */
+  get signal(): AbortSignal {
+    if (this.left === undefined) {
+      const left = new AbortController();
+      this.left = left;
+      this.exchange.whenGone(() => left.abort());
+    }
+    return this.left.signal;
+  }
+}
+
+const nobody: Subject = {};
