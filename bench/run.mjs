@@ -11,6 +11,9 @@ const help = `npm run bench [-- [part] [filter] [options]]
   redis [filter]   over a real Redis, beside every peer: one-rule, four-rules, bytes, denied, leases
   http [filter]    what the middleware adds to a request, beside what others use: node, express, fastify, hono, koa, nest, fetch
   service [filter] the service beside Redis, node:http, fastify, nginx and grpc-js: resp, threads, http, grpc, memory, load
+  balance [filter] picks per second of each balancer, beside an array index and hashring: picks
+  schedule [filter] the schedulers beside p-queue and bottleneck, the heap beside ordered trees: tasks, changes, fair
+  gateway [filter] the gateway beside nginx, http-proxy, fast-proxy and undici: small, large
   <filter>         the library's benchmark files with this word in their name, e.g. gcra
                    without any of these: all of it, which takes about 40 minutes
 
@@ -48,6 +51,9 @@ const comparisons = {
   redis: async () => (await import('./compare/redis.mjs')).redis,
   http: async () => (await import('./compare/http.mjs')).http,
   service: async () => (await import('./compare/service.mjs')).service,
+  balance: async () => (await import('./compare/balance.mjs')).balance,
+  schedule: async () => (await import('./compare/schedule.mjs')).schedule,
+  gateway: async () => (await import('./compare/gateway.mjs')).gateway,
 };
 const [first = '', second = '', ...rest] = positionals;
 const isComparison = Object.hasOwn(comparisons, first);

@@ -93,6 +93,16 @@ export const httpBars = {
   usualLimiter: 1,
 };
 
+export const scheduleBars = {
+  /** Operations per second, times each of the others. */
+  ofPeers: 1,
+};
+
+export const gatewayBars = {
+  /** Requests per second, times the best of the proxies that are written in JavaScript. */
+  ofJavaScript: 1.5,
+};
+
 /**
  * @typedef {{ name: string, reached: number, atLeast: number } | { name: string, reached: number, atMost: number }} Bar
  *

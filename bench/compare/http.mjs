@@ -29,6 +29,7 @@ const frameworks = {
 };
 
 const ours = 'sluice';
+const oursFarBelow = 'sluice, far below the limit';
 
 /** @type {[name: string, kind: Kind][]} */
 const two = [
@@ -53,7 +54,7 @@ const workloads = [
     status: 200,
     isOverTcp: false,
     turns: 9,
-    contenders: [...two, ['sluice, all its headers', 'sluice untold']],
+    contenders: [...two, [oursFarBelow, 'sluice roomier'], ['sluice, all its headers', 'sluice untold']],
   },
   { name: 'refused', limit: usedUp, status: 429, isOverTcp: false, turns: 9, contenders: two },
   { name: 'allowed, over TCP', limit: roomy, status: 200, isOverTcp: true, turns: 4, contenders: two },
@@ -80,11 +81,13 @@ async function measure(framework, piece, { rounds, print, progress }) {
     print(overheadTable(`${piece.title}, ${name}${isOverTcp ? `; ${coresInWords}` : ''}`, raced));
     rows.push({ workload: name, contenders: raced });
     if (isOverTcp) continue;
-    bars.push({
-      name: `${piece.title}, ${name}: what ${piece.usual} adds, x ours`,
-      reached: addedRatio(raced, ours),
-      atLeast: httpBars.usualLimiter,
-    });
+    for (const contender of [ours, oursFarBelow].filter((one) => raced.some(({ name }) => name === one))) {
+      bars.push({
+        name: `${piece.title}, ${name}: what ${piece.usual} adds, x ${contender}`,
+        reached: addedRatio(raced, contender),
+        atLeast: httpBars.usualLimiter,
+      });
+    }
   }
   return { rows, bars };
 }

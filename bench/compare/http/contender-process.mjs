@@ -25,10 +25,10 @@ process.send?.({ port: typeof address === 'object' ? address?.port : undefined }
 /** @param {import('./contender.mjs').Order} order @returns {Promise<import('./contender.mjs').Started>} */
 async function start({ framework: name, kind, limit, dialect }) {
   const { framework } = await import(`./frameworks/${name}.mjs`);
-  const policy = gcra({ limit: limit.limit, window: limit.windowMs });
   if (kind === 'bare') return framework.bare();
   if (kind === 'usual') return framework.usual(limit);
-  return framework.sluice(kind === 'sluice' ? { policy, headers: dialect } : { policy });
+  const policy = gcra({ limit: limit.limit * (kind === 'sluice roomier' ? 100 : 1), window: limit.windowMs });
+  return framework.sluice(kind === 'sluice untold' ? { policy } : { policy, headers: dialect });
 }
 
 function processorUs() {

@@ -23,8 +23,10 @@ export const keepAliveTimeout = 60_000;
  *
  * @typedef {{ bare(): Starting, sluice(options: SluiceOptions): Starting, usual(limit: Limit): Starting }} Framework
  *
- * `sluice` writes the headers that the usual limiter writes, `sluice untold` those that it writes without being told.
- * @typedef {'bare' | 'sluice' | 'sluice untold' | 'usual'} Kind
+ * `sluice` writes the headers that the usual limiter writes, `sluice untold` those that it writes without being told. `sluice roomier` has a
+ * limit so much higher that at each request all is as if the client had never come, and our store may have forgotten it: to the usual limiters
+ * that makes no difference.
+ * @typedef {'bare' | 'sluice' | 'sluice roomier' | 'sluice untold' | 'usual'} Kind
  * @typedef {{ framework: string, kind: Kind, limit: Limit, dialect: Dialect }} Order
  */
 
