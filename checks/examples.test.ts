@@ -1,10 +1,18 @@
 // Each example is run against a service that is started as its README says. Envoy itself is not: its file is read, and what it would
 // make Envoy ask is asked over gRPC.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials, loadPackageDefinition, type ServiceClientConstructor } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { ensureDebianPackage, type SluiceService, startSluice, waitUntil } from '@sluice/test-servers';
+import {
+  ensureDebianPackage,
+  type GatewayProcess,
+  type SluiceService,
+  startGateway,
+  startSluice,
+  waitUntil,
+} from '@sluice/test-servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { read, root, runCommand } from './repository.ts';
@@ -233,6 +241,50 @@ describe('envoy', () => {
       const lines = linesOf('bash', 'envoy/ask.sh', service.url);
       expect(lines).toEqual(['200', '200', '200', '200', '200', '429']);
     });
+  });
+});
+
+describe('the gateway before its two members', () => {
+  let members: ChildProcess;
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    await ensureDebianPackage('curl', ['curl']);
+    members = spawn(process.execPath, [join(root, 'examples/gateway/upstreams.mjs'), '0', '0']);
+    let said = '';
+    members.stdout?.on('data', (text) => {
+      said += text;
+    });
+    const portOf = (member: number) => new RegExp(`member ${member} listens on (\\d+)`).exec(said)?.[1];
+    await waitUntil('the members listen', () => portOf(1) !== undefined && portOf(2) !== undefined);
+    const config = parse(read('examples/gateway/sluice.yaml'));
+    config.gateway.upstreams.api.members = [`127.0.0.1:${portOf(1)}`, `127.0.0.1:${portOf(2)}`];
+    gateway = await startGateway(config);
+    await waitUntil('it is ready', async () => (await fetch(`${gateway.adminUrl}/readyz`)).status === 200);
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    members.kill('SIGKILL');
+  });
+
+  test('limits, balances and retries', () => {
+    expect(linesOf('bash', 'gateway/run.sh', gateway.url)).toEqual([
+      '# two members take turns',
+      'member 1 GET /hello',
+      'member 2 GET /hello',
+      '# three an hour for each user, then no more',
+      '200',
+      '200',
+      '200',
+      '429',
+      '# one member fails here, and nobody sees it',
+      '200',
+      '200',
+      '200',
+      '200',
+      '# another path to the same place is the same place; what no route matches is not there',
+      '200',
+      '404',
+    ]);
   });
 });
 

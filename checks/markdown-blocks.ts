@@ -46,6 +46,6 @@ export function shellProblem(line: string, scripts: readonly string[], packageNa
   if (installed) return installed[1] === packageName ? undefined : `the package is called ${packageName}`;
   if (/^(git clone|cd) \S+$/.test(command)) return undefined;
   // These run until they are ended; `shell-session.ts` starts what they start.
-  if (/^(npx sluice-server|sluice) serve( --[a-z-]+ \S+)*$/.test(command)) return undefined;
+  if (/^(npx sluice-server|sluice) (?:serve|gateway)( --[a-z-]+ \S+)*$/.test(command)) return undefined;
   return 'this command is not on the list of commands that the check understands';
 }
