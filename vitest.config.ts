@@ -11,6 +11,8 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ['packages/**/src/**/*.test.ts', 'checks/**/*.test.ts'],
+    // Most of the time is spent waiting for servers and processes. The default leaves a core to whoever is watching.
+    maxWorkers: '100%',
     // Generous: a busy machine must never turn a right answer into a failure.
     testTimeout: 60_000,
     hookTimeout: 120_000,
