@@ -29,18 +29,25 @@ const originMs = performance.timeOrigin === 0 ? 0 : Date.now() - performance.now
 const longestTimerMs = 2 ** 31 - 1;
 
 /** The default clock: monotonic, anchored to the wall clock once, when the module loads. */
-export const monotonicClock: Clock = {
-  now: () => originMs + performance.now(),
-  async sleep(ms, signal) {
-    const endMs = performance.now() + ms;
-    for (let leftMs = ms; leftMs > 0; leftMs = endMs - performance.now()) {
-      await timer(Math.min(leftMs, longestTimerMs), signal);
-    }
-    signal?.throwIfAborted();
-  },
-};
+export const monotonicClock: Clock = /* @__PURE__ */ monotonic(true);
 
-function timer(ms: number, signal?: AbortSignal): Promise<void> {
+/** The same for what runs in the background: nobody waits for it, so its sleeps do not keep the process alive. */
+export const backgroundClock: Clock = /* @__PURE__ */ monotonic(false);
+
+function monotonic(isWaitedFor: boolean): Clock {
+  return {
+    now: () => originMs + performance.now(),
+    async sleep(ms, signal) {
+      const endMs = performance.now() + ms;
+      for (let leftMs = ms; leftMs > 0; leftMs = endMs - performance.now()) {
+        await timer(Math.min(leftMs, longestTimerMs), isWaitedFor, signal);
+      }
+      signal?.throwIfAborted();
+    },
+  };
+}
+
+function timer(ms: number, isWaitedFor: boolean, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const onAbort = () => {
@@ -51,6 +58,8 @@ function timer(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener('abort', onAbort);
       resolve();
     }, Math.ceil(ms));
+    // Node, Bun and Deno's Node side have `unref`; a browser's timers keep nothing alive anyway.
+    if (!isWaitedFor) (handle as unknown as { unref?: () => void }).unref?.();
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }

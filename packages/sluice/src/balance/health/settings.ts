@@ -2,12 +2,11 @@
 import { circuitBreaker } from '../../protect/circuit-breaker/circuit-breaker.ts';
 import type { CircuitBreakerOptions } from '../../protect/circuit-breaker/settings.ts';
 import { clockOf, functionOf, randomOf, wholeNumber, within } from '../../protect/option-checks.ts';
-import type { Clock } from '../../vocabulary/clock.ts';
+import { backgroundClock, type Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
 import type { Member } from '../balancer.ts';
-import { backgroundClock } from './background-clock.ts';
 
 /** Asks a member whether it is well. True is the only good answer; it must end when the signal is aborted. */
 export type HealthProbe<M extends Member = Member> = (member: M, signal: AbortSignal) => boolean | Promise<boolean>;

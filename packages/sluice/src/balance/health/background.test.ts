@@ -1,7 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { monotonicClock } from '../../vocabulary/clock.ts';
+import { backgroundClock, monotonicClock } from '../../vocabulary/clock.ts';
 import { roundRobin } from '../round-robin/round-robin.ts';
-import { backgroundClock } from './background-clock.ts';
 import { healthChecked } from './health-checked.ts';
 
 /** How many timers keep this process alive. */
