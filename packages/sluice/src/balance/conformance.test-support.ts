@@ -66,7 +66,7 @@ const steps = fc.array(
     gapMs: fc.constantFrom(0, 0, 1, 50, 5000),
     which: fc.nat({ max: 1000 }),
   }),
-  { maxLength: 100 },
+  { maxLength: 100, size: 'max' },
 );
 type Step = typeof steps extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
 
@@ -256,7 +256,7 @@ export function balancerConformance(name: string, make: MakeBalancer): void {
             expect(balancer.stats()).toEqual(books.stats().map((stats) => expect.objectContaining(stats)));
           }
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     });
   });

@@ -22,7 +22,7 @@ test('each is drawn from as much of the line as its weight says, whoever came, w
     weight: fc.integer({ min: 1, max: 9 }),
   });
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const seats = new WeightedSeats();
       const model = new Map<Seat, number>();
       for (const { what, which, weight } of steps) {
@@ -68,7 +68,7 @@ test('each is drawn from as much of the line as its weight says, whoever came, w
 test('the largest point below 1 leads to somebody, however the weights round', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.double({ min: 1e-6, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 40 }),
+      fc.array(fc.double({ min: 1e-6, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 40, size: 'max' }),
       (weights) => {
         const seats = new WeightedSeats();
         for (const [i, weight] of weights.entries()) seats.add(seat(`${i}`, weight));

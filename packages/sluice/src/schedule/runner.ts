@@ -97,7 +97,8 @@ export class Runner {
     const guest = this.room.enter({ id, priority, tenant, task, signal: options.signal, deadlineMs }, nowMs);
     if (!guest) return undefined;
     this.room.bound(guest, nowMs);
-    return this.room.find(guest.id) === guest ? guest.id : undefined;
+    // One that is not here any more may have been pulled by whoever was told of it: that is no refusal.
+    return guest.hasLeft ? undefined : guest.id;
   }
 
   /** The task whose turn it is, taken out; `undefined` where there is none. */
@@ -158,12 +159,15 @@ export class Runner {
   }
 
   /** Begins whatever may, and drops whoever is too late, also where there is no place for anybody. */
-  private admit(nowMs: number): void {
+  private admit(atMs: number): void {
+    let nowMs = atMs;
     this.room.expire(nowMs);
     while (this.running < this.settings.concurrency) {
       const guest = this.room.take(nowMs);
       if (!guest) break;
       this.begin(guest, nowMs);
+      // A task may keep the thread for long before it first waits: for the next it is later by that.
+      if (this.room.size > 0 && this.running < this.settings.concurrency) nowMs = this.moments.now();
     }
     this.watch(nowMs);
   }
@@ -196,14 +200,15 @@ export class Runner {
     // One that goes off too early does no harm, and costs less than one that is set anew for every task.
     if (untilMs < Number.POSITIVE_INFINITY && this.alarm && this.alarm.untilMs <= untilMs) return;
     this.stopWatching();
-    if (untilMs < Number.POSITIVE_INFINITY) this.sleep(untilMs, nowMs);
+    if (untilMs < Number.POSITIVE_INFINITY) this.sleep(untilMs);
   }
 
-  private sleep(untilMs: number, nowMs: number): void {
+  private sleep(untilMs: number): void {
     const off = new AbortController();
     const alarm = { untilMs, off };
     this.alarm = alarm;
-    this.settings.clock.sleep(untilMs - nowMs, off.signal).then(
+    const waitMs = Math.max(0, untilMs - this.moments.now());
+    this.settings.clock.sleep(waitMs, off.signal).then(
       () => {
         if (this.alarm !== alarm) return;
         this.alarm = undefined;

@@ -59,6 +59,8 @@ export interface Guest extends Waiting {
   /** Among all, in the order in which they came. Only kept where the oldest is shed. */
   arrival: ReturnType<Line<Guest>['add']> | undefined;
   forgetSignal: (() => void) | undefined;
+  /** Has left before its turn. */
+  hasLeft: boolean;
   readonly signal: AbortSignal | undefined;
   /** Told when it leaves before its turn. */
   readonly left: ((reason: LeaveReason) => void) | undefined;
@@ -164,6 +166,7 @@ export class WaitingRoom {
     const lateMs = nowMs - (guest.expiry?.deadlineMs ?? nowMs);
     this.order.remove(guest);
     this.forget(guest);
+    guest.hasLeft = true;
     this.tellWhy(guest, reason, lateMs);
     this.onLeft();
   }
@@ -191,6 +194,7 @@ export class WaitingRoom {
       expiry: undefined,
       arrival: undefined,
       forgetSignal: undefined,
+      hasLeft: false,
       signal,
       left,
       settle,

@@ -209,7 +209,7 @@ describe('with a bound on load', () => {
       fc.property(
         weighted,
         fc.constantFrom(1.25, 1.5, 2),
-        fc.array(step, { maxLength: 300 }),
+        fc.array(step, { maxLength: 300, size: 'max' }),
         (members, loadFactor, steps) => {
           const ring = hashRing(members, { loadFactor, random: seededRandom(1) });
           const underWay: Picked[] = [];
@@ -315,6 +315,22 @@ describe('wrong use', () => {
     ring.add({ id: 'C', weight: 2 });
     expect(new Set(ownersOf(ring))).toEqual(new Set(['A', 'B', 'C']));
     expect(hashRing([{ id: 'A', weight: 1e6 }], { compatibleWith: 'ketama' }).pick('key')).toBeDefined();
+  });
+
+  it.each([
+    [0.006, {}],
+    [0.04, { points: 20 }],
+    [0.006, { compatibleWith: 'nginx' }],
+  ] as const)('a weight of %d is refused where it is less than a point: %j', (weight, options) => {
+    const ring = hashRing<Member>(['A'], options);
+    const sentence = `weight of B must be so that it has a point, got ${weight}. Only the ratios of weights matter`;
+    expect(() => ring.add({ id: 'B', weight })).toThrow(sentence);
+    expect(() => ring.update('A', { weight })).toThrow('weight of A');
+    // A share is another matter: who warms up has at least one.
+    ring.add('B');
+    ring.setShare('B', weight);
+    expect(memberOf(ring, 'key', ['A'])).toBe('B');
+    expect(() => hashRing([{ id: 'A', weight: 1e-6 }], { compatibleWith: 'ketama' })).not.toThrow();
   });
 
   it('a key that is no text is refused', () => {

@@ -92,6 +92,13 @@ class HashRing implements Strategy {
   }
 
   accepts({ id, weight = 1 }: Member): void {
+    if (weight < this.placement.leastWeight)
+      throw invalid(
+        `weight of ${id}`,
+        'so that it has a point',
+        weight,
+        'Only the ratios of weights matter: make all of them larger.',
+      );
     // Of a weight among equals: ketama's points do not grow with all weights.
     if (this.placement.count(weight, weight, 1) > mostPointsOfMember)
       throw invalid(

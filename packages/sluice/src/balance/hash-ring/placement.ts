@@ -9,6 +9,8 @@ import { crc32, crc32End, crc32More, crc32Start } from './crc32.ts';
 import { md5 } from './md5.ts';
 
 export interface Placement {
+  /** A lighter member would have less than a point, and so more than its weight says. */
+  readonly leastWeight: number;
   /** How many points a member has: at least one. `total` is the weight of all `members` of them. */
   count(weight: number, total: number, members: number): number;
   /** Its first `count` points, in the order of the sequence. */
@@ -21,6 +23,7 @@ export function ownPlacement(points: number): Placement {
   // The same on every machine: processes that share a ring must agree. It is no secret, so prepared keys can meet at one member.
   const hash = new KeyHash('hash-ring', [0x736c7569, 0x63652172]);
   return {
+    leastWeight: 1 / points,
     count: (weight) => Math.max(1, Math.round(points * weight)),
     points(id, count) {
       hash.ofText(id);
@@ -63,6 +66,8 @@ function utf8(text: string): Uint8Array {
  * each. How many a member has depends on the weights of all, in single precision; both are as in the original.
  */
 export const ketamaPlacement: Placement = {
+  // Weights count beside those of the others only.
+  leastWeight: 0,
   count(weight, total, members) {
     const share = Math.fround(Math.fround(weight) / Math.fround(total));
     return 4 * Math.max(1, Math.floor(Math.fround(share * 40 * members)));
@@ -75,9 +80,12 @@ export const ketamaPlacement: Placement = {
   placeOf: (key) => md5(utf8(key))[0]!,
 };
 
-/** nginx' `hash ... consistent`: 160 points for a weight of 1, each the checksum of the address and the point before it. */
+const nginxPoints = 160;
+
+/** nginx' `hash ... consistent`: so many points for a weight of 1, each the checksum of the address and the point before it. */
 export const nginxPlacement: Placement = {
-  count: (weight) => Math.max(1, Math.round(160 * weight)),
+  leastWeight: 1 / nginxPoints,
+  count: (weight) => Math.max(1, Math.round(nginxPoints * weight)),
   points(id, count) {
     const { host, port } = addressOf(id);
     const begun = crc32More(crc32Start, utf8(`${host}\0${port}`));

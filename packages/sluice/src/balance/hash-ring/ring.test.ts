@@ -20,13 +20,13 @@ function byHand(places: ReadonlyMap<Owner, readonly number[]>): string[] {
 
 // Mostly crowded: what is at one place is what can go wrong. And the two ends of the circle.
 const place = fc.oneof(fc.nat({ max: 9 }), fc.nat({ max: 2 ** 32 - 1 }), fc.constantFrom(0, 2 ** 31, 2 ** 32 - 1));
-const places = fc.array(place, { maxLength: 40 });
+const places = fc.array(place, { maxLength: 40, size: 'max' });
 
 describe('a ring of points', () => {
   it('has every point in its place, whatever came and went before', () => {
     const change = fc.record({ owner: fc.constantFrom(...owners), places });
     fc.assert(
-      fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+      fc.property(fc.array(change, { maxLength: 12, size: 'max' }), (changes) => {
         const ring = new Ring<Owner>();
         const expected = new Map<Owner, readonly number[]>();
         for (const { owner, places } of changes) {
@@ -55,7 +55,7 @@ describe('a ring of points', () => {
 
   it('finds the first point at a place or after it, and closes', () => {
     fc.assert(
-      fc.property(fc.array(place, { minLength: 1, maxLength: 200 }), fc.array(place), (points, wanted) => {
+      fc.property(fc.array(place, { minLength: 1, maxLength: 200, size: 'max' }), fc.array(place), (points, wanted) => {
         const ring = new Ring<Owner>();
         ring.change([], [{ owner: owners[0]!, places: points }]);
         const ascending = [...points].sort((a, b) => a - b);

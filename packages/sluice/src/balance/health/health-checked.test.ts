@@ -274,6 +274,46 @@ describe('healthChecked with active checks', () => {
     expect(letters(balancer, 2)).toBe('D D');
   });
 
+  it('does not go on asking a member that its own first probe has removed', async () => {
+    const asked: string[] = [];
+    const { clock, balancer } = of({
+      checks: {
+        probe({ id }) {
+          asked.push(id);
+          if (id === 'D') balancer.remove('D');
+          return true;
+        },
+        interval: 100,
+        isFirstAwaited: true,
+      },
+    });
+    balancer.add('D');
+    await clock.pass(500);
+    expect(asked.filter((id) => id === 'D')).toEqual(['D']);
+    expect(balancer.members.map(({ id }) => id)).toEqual(['A', 'B', 'C']);
+  });
+
+  it('keeps its books where ending the check of a member that is removed brings the same id back', async () => {
+    const { clock, balancer } = of({
+      checks: {
+        probe: ({ id }, signal) =>
+          new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              if (id === 'A' && !balancer.members.some((member) => member.id === 'A')) balancer.add('A');
+              resolve(false);
+            });
+          }),
+        interval: 100,
+        timeout: 5000,
+      },
+    });
+    await clock.pass(100);
+    expect(balancer.remove('A')).toBe(true);
+    expect(balancer.members.map(({ id }) => id)).toEqual(['B', 'C', 'A']);
+    expect(balancer.hold('A', 'deployment')).toBe(true);
+    expect(letters(balancer, 2)).toBe('B C');
+  });
+
   it('says so when its clock cannot sleep, and throws at nobody', async () => {
     const errors: unknown[] = [];
     const broken = { now: () => 0, sleep: () => Promise.reject(new Error('no timers here')) };
@@ -554,6 +594,15 @@ describe('healthChecked in a panic', () => {
     expect(balancer.isPanicking).toBe(false);
     expect(letters(balancer, 3)).toBe('D D D');
     expect(panics).toEqual([true, false]);
+  });
+
+  it('shows nobody the member whose removal is why it panics', () => {
+    const { balancer } = of({ panicBelow: 0.5, breaker: { consecutiveFailures: 1 } }, ['A', 'B', 'C', 'D']);
+    for (const id of 'AB') call(balancer, id, 'failed');
+    const seen: string[] = [];
+    balancer.on('panic', () => seen.push(letters(balancer, 4)));
+    balancer.remove('C');
+    expect(seen).toEqual(['D A B D']);
   });
 
   it('no longer counts one that was held by hand when it is removed', () => {

@@ -127,6 +127,8 @@ export function healthChecked<M extends Member = Member>(
     if (!isAwaited) welcome(watched);
     settle(watched);
     if (!isClosed) watched.checked = checks?.begin(reportsOf(watched));
+    // Its first probe may have removed it.
+    if (watched.isGone && watched.checked) checks?.end(watched.checked);
   }
 
   function reportsOf(watched: Watched<M>) {
@@ -139,12 +141,13 @@ export function healthChecked<M extends Member = Member>(
 
   function forget(watched: Watched<M>): void {
     watched.isGone = true;
+    all.delete(watched.id);
     if (watched.reasons.size === 0) healthy -= 1;
     if (watched.byHand > 0) heldByHand -= 1;
     if (watched.conduct) outliers?.forget(watched.conduct, agenda.now());
-    if (watched.checked) checks?.end(watched.checked);
     for (const appointment of [watched.step, watched.readmission, watched.look]) agenda.cancel(appointment);
-    all.delete(watched.id);
+    // Last: it ends a probe and begins another's, and either may bring the same id back.
+    if (watched.checked) checks?.end(watched.checked);
   }
 
   // Reasons.
@@ -295,9 +298,11 @@ export function healthChecked<M extends Member = Member>(
     },
     remove(id) {
       const watched = all.get(id);
+      // First of all: whoever is told of what follows must not find it here.
+      const wasHere = balancer.remove(id);
       if (watched) forget(watched);
       settlePanic();
-      return balancer.remove(id);
+      return wasHere;
     },
     update(id, changes) {
       const watched = watchedOf(id);

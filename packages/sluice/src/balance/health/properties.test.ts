@@ -37,7 +37,7 @@ const steps = fc.array(
     gapMs: fc.constantFrom(0, 0, 10, 100, 1500),
     which: fc.nat(),
   }),
-  { maxLength: 150 },
+  { maxLength: 150, size: 'max' },
 );
 type Step = typeof steps extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
 
@@ -77,7 +77,7 @@ function forEachLife(
       balancer.close();
       expect(clock.sleeping).toBe(0);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 }
 

@@ -8,7 +8,7 @@ const slotMs = windowMs / 20;
 test('counts every call of the window, and none that is older than the window and a slot', () => {
   const step = fc.record({ gapMs: fc.integer({ min: 0, max: 400 }), hasFailed: fc.boolean() });
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
       const tally = new Tally(windowMs);
       const calls: { atMs: number; hasFailed: boolean }[] = [];
       let nowMs = 0;
@@ -28,7 +28,7 @@ test('counts every call of the window, and none that is older than the window an
 test('without the calls of one, what is left are those of the others', () => {
   const step = fc.record({ gapMs: fc.integer({ min: 0, max: 200 }), hasFailed: fc.boolean(), isOwn: fc.boolean() });
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 0, max: 3000 }), (steps, laterMs) => {
+    fc.property(fc.array(step, { maxLength: 80, size: 'max' }), fc.integer({ min: 0, max: 3000 }), (steps, laterMs) => {
       const [all, own, others] = [new Tally(windowMs), new Tally(windowMs), new Tally(windowMs)];
       let nowMs = 0;
       for (const { gapMs, hasFailed, isOwn } of steps) {

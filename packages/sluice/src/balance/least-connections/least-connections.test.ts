@@ -104,7 +104,7 @@ describe('leastConnections', () => {
       weight: fc.constantFrom(0.5, 1, 2, 4),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), (life) => {
+      fc.property(fc.array(step, { maxLength: 150, size: 'max' }), (life) => {
         const balancer = leastConnections<Member>([]);
         const model = new Scan();
         const out: { picked: Picked; of: { inFlight: number } }[] = [];

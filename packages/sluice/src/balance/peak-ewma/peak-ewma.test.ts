@@ -76,6 +76,26 @@ describe('peakEwma', () => {
     expect(balancer.pick()!.member.id).toBe('B');
   });
 
+  it('does not take one that was measured as quick as the clock can see for one that never was', () => {
+    const { clock, balancer } = of();
+    call(balancer, clock, 'A', 0);
+    call(balancer, clock, 'B', 5000);
+    expect(Array.from({ length: 10 }, () => balancer.pick()!.member.id).join('')).toBe('AAAAAAAAAA');
+  });
+
+  it('spreads calls over those that are all as quick as the clock can see, and over those that time has forgiven all', () => {
+    for (const [tookMs, laterMs] of [
+      [0, 0],
+      [5, 1e8],
+    ] as const) {
+      const { clock, balancer } = of();
+      for (const id of 'AB') call(balancer, clock, id, tookMs);
+      clock.advance(laterMs);
+      for (let i = 0; i < 10; i += 1) balancer.pick();
+      expect(balancer.stats().map(({ inFlight }) => inFlight)).toEqual([5, 5]);
+    }
+  });
+
   it('keeps what it has measured while a member is out, and forgets it with the member', () => {
     const { clock, balancer } = of();
     call(balancer, clock, 'A', 50);
@@ -121,12 +141,12 @@ describe('peakEwma', () => {
   it('of two members takes the one that the formula says, whatever happens', () => {
     const step = fc.record({
       isDone: fc.boolean(),
-      gapMs: fc.integer({ min: 1, max: 20_000 }),
+      gapMs: fc.integer({ min: 0, max: 20_000 }),
       which: fc.nat(),
       outcome: fc.constantFrom<PickOutcome>('ok', 'ok', 'failed', 'ignored'),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 100 }), fc.nat(), (life, seed) => {
+      fc.property(fc.array(step, { maxLength: 100, size: 'max' }), fc.nat(), (life, seed) => {
         const clock = new TestClock();
         const balancer = peakEwma<Member>(['A', 'B'], {
           random: seededRandom(seed),
@@ -134,14 +154,14 @@ describe('peakEwma', () => {
           decay: 5000,
           failurePenalty: 700,
         });
-        const model = { A: { ms: 0, atMs: 0, inFlight: 0 }, B: { ms: 0, atMs: 0, inFlight: 0 } };
+        const model = { A: { ms: Number.NaN, atMs: 0, inFlight: 0 }, B: { ms: Number.NaN, atMs: 0, inFlight: 0 } };
         const out: { picked: Picked; atMs: number }[] = [];
         for (const { isDone, gapMs, which, outcome } of life) {
           clock.advance(gapMs);
           const nowMs = clock.now();
           const cost = ({ ms, atMs, inFlight }: (typeof model)['A']) => {
-            const nowCosts = ms * Math.exp((atMs - nowMs) / 5000);
-            return (nowCosts === 0 && inFlight > 0 ? 1e12 : nowCosts) * (inFlight + 1);
+            if (Number.isNaN(ms)) return inFlight > 0 ? 1e12 * (inFlight + 1) : 0;
+            return Math.max(0.001, ms * Math.exp((atMs - nowMs) / 5000)) * (inFlight + 1);
           };
           if (!isDone) {
             const [a, b] = [cost(model.A), cost(model.B)];
@@ -159,7 +179,7 @@ describe('peakEwma', () => {
           if (outcome === 'ignored') continue;
           const tookMs = Math.max(nowMs - ended.atMs, outcome === 'failed' ? 700 : 0);
           const kept = Math.exp((member.atMs - nowMs) / 5000);
-          member.ms = tookMs > member.ms ? tookMs : member.ms * kept + tookMs * (1 - kept);
+          member.ms = tookMs <= member.ms ? member.ms * kept + tookMs * (1 - kept) : tookMs;
           member.atMs = nowMs;
         }
       }),

@@ -32,6 +32,8 @@ interface Latency {
 
 // Of a member that was never measured, and has a call out already: worse than any that was.
 const unknownMs = 1e12;
+// What a clock cannot see took this long, and time forgives down to this: else ten calls under way would cost no more than one.
+const shortestMs = 0.001;
 
 export function peakEwma<M extends Member = Member>(
   members: readonly MemberOrId<M>[],
@@ -47,7 +49,8 @@ export function peakEwma<M extends Member = Member>(
 
   function latencyMs(seat: Seat, nowMs: number): number {
     const latency = latencies.get(seat);
-    return latency === undefined ? 0 : latency.ms * Math.exp((latency.atMs - nowMs) / decayMs);
+    if (latency === undefined) return seat.inFlight > 0 ? unknownMs : 0;
+    return Math.max(shortestMs, latency.ms * Math.exp((latency.atMs - nowMs) / decayMs));
   }
 
   function observe(seat: Seat, tookMs: number, nowMs: number): void {
@@ -62,11 +65,7 @@ export function peakEwma<M extends Member = Member>(
   }
 
   function costAt(nowMs: number): (seat: Seat) => number {
-    return (seat) => {
-      const ms = latencyMs(seat, nowMs);
-      const expectedMs = ms === 0 && seat.inFlight > 0 ? unknownMs : ms;
-      return (expectedMs * (seat.inFlight + 1)) / seat.weight;
-    };
+    return (seat) => (latencyMs(seat, nowMs) * (seat.inFlight + 1)) / seat.weight;
   }
 
   const strategy: Strategy = {

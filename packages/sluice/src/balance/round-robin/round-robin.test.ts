@@ -37,7 +37,7 @@ describe('roundRobin', () => {
       which: fc.nat({ max: 7 }),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), (life) => {
+      fc.property(fc.array(step, { maxLength: 150, size: 'max' }), (life) => {
         const balancer = roundRobin<Member>([]);
         const model: { id: string; arrival: number; isIn: boolean }[] = [];
         let last = -1;

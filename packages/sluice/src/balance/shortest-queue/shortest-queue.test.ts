@@ -14,7 +14,7 @@ describe('shortestQueue', () => {
       share: fc.constantFrom(0, 0.25, 0.5, 1),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), fc.nat(), (life, seed) => {
+      fc.property(fc.array(step, { maxLength: 150, size: 'max' }), fc.nat(), (life, seed) => {
         const balancer = shortestQueue<Member>([], { random: seededRandom(seed) });
         const out: Picked[] = [];
         const known = new Set<string>();

@@ -24,12 +24,17 @@ const never = Number.POSITIVE_INFINITY;
 // Then steps are counted from 0 again: whole weights stay exact, however many picks there are.
 const mostSteps = 2 ** 20;
 
+// Beyond so many cycles, being ahead or behind is left over from weights that are gone, and would take as many turns to make up for.
+const mostCycles = 16;
+
 export class Tournament<P extends Player> {
   private readonly players: (P | undefined)[] = [];
   private readonly freePlaces: number[] = [];
   private capacity = 1;
   private step = 0;
   private total = 0;
+  /** No player has more than about this, nor owes more. */
+  private reach = 0;
 
   // By place.
   private weights = new Float64Array(1);
@@ -47,6 +52,7 @@ export class Tournament<P extends Player> {
     this.weights[place] = player.weight;
     this.bases[place] = had - player.weight * this.step;
     this.total += player.weight;
+    this.reach = Math.max(this.reach, Math.abs(had));
     this.enter(place, place);
     return place;
   }
@@ -74,6 +80,8 @@ export class Tournament<P extends Player> {
 
   /** One step: all gain, except those at `leftOut`; whoever has most pays what was gained. */
   next(leftOut: readonly number[]): P | undefined {
+    if (this.reach > mostCycles * this.total) this.limit();
+    else if (this.reach < this.total) this.reach = this.total;
     let gained = this.total;
     for (const place of leftOut) {
       gained -= this.weights[place]!;
@@ -95,6 +103,18 @@ export class Tournament<P extends Player> {
     this.bases[winner]! -= gained;
     this.enter(winner, winner);
     return winner;
+  }
+
+  /** From now on nobody is ahead or behind by more than a cycle. */
+  private limit(): void {
+    const { total } = this;
+    this.reach = total;
+    for (let place = 0; place < this.players.length; place += 1) {
+      if (this.players[place] === undefined) continue;
+      const value = Math.min(total, Math.max(-total, this.valueOf(place)));
+      this.bases[place] = value - this.weights[place]! * this.step;
+    }
+    this.playAll();
   }
 
   private valueOf(place: number): number {

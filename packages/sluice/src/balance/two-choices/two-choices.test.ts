@@ -24,22 +24,27 @@ describe('twoChoices', () => {
   it('never takes the one that has most, for there is always another candidate', () => {
     const step = fc.record({ isDone: fc.boolean(), which: fc.nat() });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), fc.integer({ min: 2, max: 6 }), fc.nat(), (life, size, seed) => {
-        const members = Array.from({ length: size }, (_, i) => ({ id: `m${i}`, weight: 1 + (i % 3) }));
-        const balancer = twoChoices<Member>(members, { random: seededRandom(seed) });
-        const out: { done(): void }[] = [];
-        for (const { isDone, which } of life) {
-          if (isDone) out.splice(which % Math.max(1, out.length), 1)[0]?.done();
-          else {
-            const loads = new Map(balancer.stats().map(({ id, inFlight, weight }) => [id, inFlight / weight]));
-            const most = Math.max(...loads.values());
-            const isAlone = [...loads.values()].filter((load) => load === most).length === 1;
-            const picked = balancer.pick()!;
-            out.push(picked);
-            if (isAlone) expect(loads.get(picked.member.id)).toBeLessThan(most);
+      fc.property(
+        fc.array(step, { maxLength: 150, size: 'max' }),
+        fc.integer({ min: 2, max: 6 }),
+        fc.nat(),
+        (life, size, seed) => {
+          const members = Array.from({ length: size }, (_, i) => ({ id: `m${i}`, weight: 1 + (i % 3) }));
+          const balancer = twoChoices<Member>(members, { random: seededRandom(seed) });
+          const out: { done(): void }[] = [];
+          for (const { isDone, which } of life) {
+            if (isDone) out.splice(which % Math.max(1, out.length), 1)[0]?.done();
+            else {
+              const loads = new Map(balancer.stats().map(({ id, inFlight, weight }) => [id, inFlight / weight]));
+              const most = Math.max(...loads.values());
+              const isAlone = [...loads.values()].filter((load) => load === most).length === 1;
+              const picked = balancer.pick()!;
+              out.push(picked);
+              if (isAlone) expect(loads.get(picked.member.id)).toBeLessThan(most);
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 300 },
     );
   });

@@ -314,6 +314,16 @@ describe('several at once', () => {
     scheduler.add('a');
     expect(virtualMs(scheduler, 'a')).toBe(500);
   });
+
+  it('nothing begins for one that has left, though it is remembered', () => {
+    const scheduler = begin();
+    for (const tenant of 'ab') scheduler.add(tenant);
+    scheduler.charge('a', 100);
+    scheduler.remove('a');
+    expect(() => scheduler.begin('a', 0)).toThrow('tenant must be one that was added, got "a"');
+    scheduler.charge('b', 1000);
+    expect(scheduler.stats()).toMatchObject({ tenants: 1, remembered: 0 });
+  });
 });
 
 describe('running tasks', () => {

@@ -125,7 +125,12 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
     },
     next: (atMs) => time.first(momentOf(atMs))?.name,
     charge: (name, elapsedMs) => time.charge(time.known(name), elapsedOf(elapsedMs)),
-    begin: (name, atMs) => time.begin(time.known(name), runner.moments.now(atMs)),
+    begin(name, atMs) {
+      const tenant = time.find(name);
+      // Who has left is only remembered, and may be forgotten any moment: nothing of it can begin.
+      if (!tenant) throw invalid('tenant', 'one that was added', name);
+      time.begin(tenant, runner.moments.now(atMs));
+    },
     end(name, elapsedMs, atMs) {
       const tenant = time.known(name);
       if (!time.end(tenant, elapsedOf(elapsedMs), runner.moments.now(atMs)))

@@ -7,12 +7,17 @@ import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 
 /** How much of the time a tenant gets beside the others: by a nice level, or by a weight. */
-export interface TenantShare {
-  /** -20 (most) to 19 (least). Default 0, which is a weight of 1024. */
-  readonly nice?: number;
-  /** From 0.01 to 1,000,000, in place of a nice level. */
-  readonly weight?: number;
-}
+export type TenantShare =
+  | {
+      /** -20 (most) to 19 (least). Default 0, which is a weight of 1024. */
+      readonly nice?: number | undefined;
+      readonly weight?: undefined;
+    }
+  | {
+      /** From 0.01 to 1,000,000, in place of a nice level. */
+      readonly weight: number;
+      readonly nice?: undefined;
+    };
 
 /** The weight of nice 0: one millisecond of it is one millisecond of virtual time. */
 export const niceZeroWeight = 1024;

@@ -121,6 +121,26 @@ describe('leakyQueue', () => {
     expect(starts).toEqual(['a@0', 'b@250', 'c@250', 'd@300', 'e@400']);
   });
 
+  it('sees that a task keeps the thread: it is later then for those who begin after it', async () => {
+    const clock = new TestClock();
+    const queue = leakyQueue({ limit: 10, window: 1000, capacity: 10, clock });
+    const log: string[] = [];
+    const run = (name: string, busyMs: number, deadlineMs?: number) =>
+      queue
+        .run(
+          () => {
+            log.push(`${name}@${clock.now()}`);
+            clock.advance(busyMs);
+          },
+          { deadlineMs },
+        )
+        .catch(({ code }) => log.push(`${name}: ${code}`));
+    const all = [run('a', 0), run('b', 70), run('c', 0, 310), run('d', 0)];
+    clock.set(250);
+    await Promise.all(all);
+    expect(log.sort()).toEqual(['a@0', 'b@250', 'c: task-expired', 'd@320']);
+  });
+
   it('has one timer however many wait, and none when nobody does', async () => {
     const clock = new TestClock();
     const queue = leakyQueue({ limit: 1, window: 1000, capacity: 100, clock });

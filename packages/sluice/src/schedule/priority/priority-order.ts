@@ -1,11 +1,12 @@
 /**
  * Lower number first, first come first served among equals; and whoever waits gains on those who come later.
  *
- *      rank = enqueuedMs + priority * ageingMs
+ *      rank = enqueuedMs - origin + priority * ageingMs
  *
  * After `ageingMs` of waiting a task is worth one priority more than a newcomer. Everybody who waits gains at the same pace, so who is
  * before whom never changes by waiting alone: the rank is fixed when a task comes, and nothing is ever sorted anew.
- * Without ageing the rank is the priority.
+ * Without ageing the rank is the priority. The origin is when the first of those who wait came: beside the time since the epoch a little
+ * ageing would vanish, and priorities with it.
  */
 import { IndexedHeap, type InHeap } from '../../balance/indexed-heap.ts';
 import type { Order, Waiting } from '../order.ts';
@@ -25,6 +26,7 @@ export class PriorityOrder implements Order {
   private readonly fromEnd = new IndexedHeap<FromEnd>((a, b) => isBefore(b.waiting, a.waiting));
   /** Only where the last is ever asked for: a second heap costs as much as the first. */
   private readonly ends: Map<Waiting, FromEnd> | undefined;
+  private originMs = 0;
 
   constructor(ageingMs: number, isLastAskedFor: boolean) {
     this.ageingMs = ageingMs;
@@ -32,6 +34,7 @@ export class PriorityOrder implements Order {
   }
 
   add(waiting: Waiting): void {
+    if (this.heap.size === 0) this.originMs = waiting.enqueuedMs;
     waiting.rank = this.rankOf(waiting);
     this.heap.push(waiting);
     if (!this.ends) return;
@@ -69,7 +72,7 @@ export class PriorityOrder implements Order {
   }
 
   private rankOf({ enqueuedMs, priority }: Waiting): number {
-    return this.ageingMs === 0 ? priority : enqueuedMs + priority * this.ageingMs;
+    return this.ageingMs === 0 ? priority : enqueuedMs - this.originMs + priority * this.ageingMs;
   }
 
   private leaveEnd(waiting: Waiting): void {

@@ -44,6 +44,18 @@ describe('priorityScheduler', () => {
     expect(order(scheduler, 1000)).toBe(turns);
   });
 
+  it.each([0, 1.7e12, 9e13])(
+    'with ever so little ageing, who comes at the same time goes by priority, at %d',
+    (atMs) => {
+      const { scheduler } = begin({ ageingMs: 1e-5 });
+      for (const priority of [2, 0, 1]) scheduler.submit(`p${priority}`, { priority, atMs });
+      expect(order(scheduler, atMs)).toBe('p0 p1 p2');
+      scheduler.submit('later', { priority: 1, atMs: atMs + 1000 });
+      scheduler.submit('sooner', { priority: 0, atMs: atMs + 1000 });
+      expect(order(scheduler, atMs + 1000)).toBe('sooner later');
+    },
+  );
+
   it('without ageing lets nothing less important before what is more so, however long it has waited', () => {
     const { scheduler } = begin();
     scheduler.submit('old', { priority: 1, atMs: 0 });
@@ -142,6 +154,18 @@ describe('priorityScheduler', () => {
       ['b', 'aborted'],
       ['d', 'aborted'],
     ]);
+  });
+
+  it('does not call a task refused that a listener has pulled as soon as it was told of it', () => {
+    const { scheduler } = begin({ capacity: 1, shed: 'oldest' });
+    const pulled: unknown[] = [];
+    const leave = scheduler.on('queued', () => pulled.push(scheduler.next()));
+    expect([scheduler.submit('a', { id: '1' }), pulled]).toEqual(['1', ['a']]);
+    leave();
+    // Whoever is told of one that is shed pulls the newcomer.
+    scheduler.on('shed', () => pulled.push(scheduler.next()));
+    scheduler.submit('b');
+    expect([scheduler.submit('c', { id: '2' }), pulled]).toEqual(['2', ['a', 'c']]);
   });
 
   it('is either pulled or runs its tasks', async () => {

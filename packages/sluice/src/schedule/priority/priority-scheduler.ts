@@ -32,9 +32,9 @@ export interface PrioritySchedulerOptions extends SchedulerOptions {
 
 export interface PriorityTaskOptions extends TaskOptions {
   /** Lower goes first: any number from -1,000,000 to 1,000,000. Default 0. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** What to call it in `update` and `remove`: text that no other waiting task has. Default: a number of the scheduler's. */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 export interface PriorityScheduler<T = unknown> extends Scheduler {
