@@ -23,6 +23,11 @@ const loaded = asked ? [await asked()] : await Promise.all(Object.values(command
 for (const command of loaded) program.addCommand(command.copyInheritedSettings(program));
 program.addHelpText('after', '\nExit codes: 0 ok, 1 refused or failed, 2 bad usage or configuration.');
 
+// `sluice --help | head`: whoever read has had enough. What serves goes on without.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program.parseAsync();
 } catch (error) {

@@ -126,8 +126,8 @@ describe('sluice gateway', () => {
   });
 
   it('ends with 2 where its port is taken', async () => {
-    const one = await member();
-    const started = run('--listen', one.id, '--admin', 'false', '--upstream', one.id);
+    const [one, other] = [await member(), await member()];
+    const started = run('--listen', one.id, '--admin', 'false', '--upstream', other.id);
     expect(await started.ended).toBe(2);
     expect(started.text()).toContain(`Port ${one.port} is in use.`);
   });

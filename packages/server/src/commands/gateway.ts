@@ -1,10 +1,12 @@
 /** `sluice gateway`: runs the gateway until it is told to end. */
 import { Command } from 'commander';
-import type { Address, Config } from '../config/config.ts';
+import { addressText } from '../config/address-text.ts';
+import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
 import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
 import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
 import { serviceLog } from '../operations/log.ts';
+import { runUntilEnded } from './run-until-ended.ts';
 
 interface GatewayFlags {
   readonly config?: string;
@@ -77,35 +79,11 @@ async function run(
   hasBanner: boolean,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
-  let running: RunningGateway | undefined;
-  let isEnding = false;
-
-  async function end(reason: string): Promise<void> {
-    if (isEnding) process.exit(1);
-    isEnding = true;
-    log.info({ reason }, 'ending');
-    let exitCode = 0;
-    try {
-      await running?.stop();
-    } catch (error) {
-      log.error({ err: error }, 'could not end well');
-      exitCode = 1;
-    }
-    log.flush();
-    process.exit(exitCode);
-  }
-
-  try {
-    running = await startGateway({ config, watched, readConfig: readAgain, log });
-  } catch (error) {
-    process.stderr.write(`${startProblem(error)}\n`);
-    log.flush();
-    process.exit(2);
-  }
-
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
-  const { service, listening } = running;
-  const { reopenAccessLog } = running;
+  const { service, listening, reopenAccessLog } = await runUntilEnded(
+    log,
+    () => startGateway({ config, watched, readConfig: readAgain, log }),
+    startProblem,
+  );
   process.on('SIGHUP', () => {
     reopenAccessLog();
     void service.reload();
@@ -126,10 +104,6 @@ function startProblem(error: unknown): string {
 
 function addresses({ gateway, admin }: RunningGateway['listening']): Record<string, string> {
   return { gateway: addressText(gateway), ...(admin && { admin: addressText(admin) }) };
-}
-
-function addressText({ host, port }: Address): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function banner({ gateway, admin }: RunningGateway['listening'], config: Config): string {

@@ -1,5 +1,6 @@
 /** `sluice serve`: runs the service until it is told to end. */
 import { Command, Option } from 'commander';
+import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
 import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
@@ -7,7 +8,7 @@ import { EnvoyFilesError, problemText } from '../envoy/file-problem.ts';
 import { serviceLog } from '../operations/log.ts';
 import type { DoorName } from '../operations/metrics.ts';
 import { type RunningService, startService } from '../serve/start-service.ts';
-import type { Listening } from '../threads/doors.ts';
+import { runUntilEnded } from './run-until-ended.ts';
 
 interface ServeFlags {
   readonly config?: string;
@@ -78,42 +79,21 @@ async function run(
   hasBanner: boolean,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
-  let running: RunningService | undefined;
-  let isEnding = false;
-
-  async function end(exitCode: number, reason: string): Promise<void> {
-    if (isEnding) process.exit(1);
-    isEnding = true;
-    log.info({ reason }, 'ending');
-    try {
-      await running?.stop();
-    } catch (error) {
-      log.error({ err: error }, 'could not end well');
-      exitCode = 1;
-    }
-    log.flush();
-    process.exit(exitCode);
-  }
-
-  try {
-    running = await startService({
-      config,
-      watched,
-      readConfig: readAgain,
-      log,
-      onDeath(error) {
-        log.error({ err: error }, 'a thread died');
-        void end(1, 'a thread died');
-      },
-    });
-  } catch (error) {
-    process.stderr.write(`${startProblem(error, config)}\n`);
-    log.flush();
-    process.exit(2);
-  }
-
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(0, signal));
-  const { service, listening } = running;
+  const { service, listening } = await runUntilEnded(
+    log,
+    (end) =>
+      startService({
+        config,
+        watched,
+        readConfig: readAgain,
+        log,
+        onDeath(error) {
+          log.error({ err: error }, 'a thread died');
+          end(1, 'a thread died');
+        },
+      }),
+    (error) => startProblem(error, config),
+  );
   process.on('SIGHUP', () => void service.reload());
   log.info({ listening: addresses(listening), workers: config.workers, rules: config.rules.length }, 'listening');
   if (hasBanner) process.stdout.write(banner(listening, config));
@@ -133,10 +113,6 @@ function startProblem(error: unknown, config: Config): string {
 
 function addresses(listening: RunningService['listening']): Record<string, string> {
   return Object.fromEntries(Object.entries(listening).map(([name, one]) => [name, addressText(one)]));
-}
-
-function addressText({ host, port }: Listening): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function banner(listening: RunningService['listening'], { rules, workers, security }: Config): string {

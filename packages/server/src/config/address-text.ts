@@ -1,7 +1,11 @@
 import type { Address } from './config.ts';
 
-/** As in the file: `host:port`, and `false` for a closed door. */
-export function addressText(address: Address | undefined): string | false {
-  if (address === undefined) return false;
-  return address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`;
+/** `host:port`, as URLs have it. */
+export function addressText({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** As in the file: `false` for a closed door. */
+export function doorText(address: Address | undefined): string | false {
+  return address === undefined ? false : addressText(address);
 }

@@ -7,6 +7,7 @@ import {
   bytesOf,
   type Data,
   type Given,
+  isReachedBy,
   isSamePlace,
   milliseconds,
   tlsOf,
@@ -36,8 +37,10 @@ type Named = Readonly<Record<string, Data>>;
 export function buildGateway(given: Given, settings: Data, host: string): GatewayConfig {
   const upstreams = settings.upstreams as Named;
   const admissions = settings.admissions as Named;
+  const doors = doorsOf(given, settings, host);
+  for (const [name, { members }] of Object.entries(upstreams)) loopProblems(given, name, members, doors.listen);
   return {
-    ...doorsOf(given, settings, host),
+    ...doors,
     tls: settings.tls === undefined ? undefined : gatewayTls(given, settings.tls as Data),
     http2: settings.http2 as boolean,
     trustProxy:
@@ -67,6 +70,17 @@ function doorsOf({ list, data }: Given, settings: Data, host: string): Pick<Gate
     );
   }
   return { listen, admin };
+}
+
+/** A request would come back until there are no connections left. */
+function loopProblems({ list }: Given, upstream: string, members: unknown, listen: Address): void {
+  for (const [i, member] of (members as readonly unknown[]).entries()) {
+    if (!isReachedBy(listen, memberOf(member))) continue;
+    list.add(
+      ['gateway', 'upstreams', upstream, 'members', i, ...(typeof member === 'string' ? [] : ['address'])],
+      'is where the gateway itself listens: it would ask itself. Write where your service is.',
+    );
+  }
 }
 
 function gatewayTls(given: Given, settings: Data): TlsConfig {

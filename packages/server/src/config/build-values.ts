@@ -53,6 +53,17 @@ export function isSamePlace(a: Address, b: Address): boolean {
   return a.host === b.host || everywhere.includes(a.host) || everywhere.includes(b.host);
 }
 
+/** Whether who connects to the one comes to the other, on this machine. What a name leads to is not asked: only what is certain. */
+export function isReachedBy(listening: Address, { host, port }: Address): boolean {
+  if (listening.port !== port || port === 0) return false;
+  const isOwn = host === 'localhost' || /^(127\.|::1$)/.test(host);
+  return (
+    listening.host === host ||
+    (isOwn && everywhere.includes(listening.host)) ||
+    (host === 'localhost' && /^(127\.0\.0\.1|::1)$/.test(listening.host))
+  );
+}
+
 const unitBytes: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 };
 
 export function bytesOf(value: unknown): number {

@@ -116,6 +116,7 @@ gateway:
     '  admission other: 1 to 200 (gradient) at once, nobody waits',
     '  access log: combined, to standard output',
     '  rule per-user limits nobody here: gateway.identify does not say where user comes from',
+    '  admission other holds back nobody: no route has it',
   ]);
   expect(shownSettings(config(text))).toMatchObject({
     'gateway.listen': '[::]:80',

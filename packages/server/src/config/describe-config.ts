@@ -1,5 +1,5 @@
 /** What a configuration amounts to: every setting by its name in the file, and the whole in words. Secrets are in neither. */
-import { addressText } from './address-text.ts';
+import { doorText } from './address-text.ts';
 import type { Config } from './config.ts';
 import { describeGateway, gatewaySettings } from './describe-gateway.ts';
 import { durationWords, numberWords, ruleWords } from './policy-words.ts';
@@ -28,10 +28,10 @@ export function effectiveSettings(config: Config): Record<string, unknown> {
           'store.timeout': store.timeoutMs,
           'store.onFailure': store.onFailure,
         }),
-    'listen.http': addressText(listen.http),
-    'listen.grpc': addressText(listen.grpc),
-    'listen.resp': addressText(listen.resp),
-    'listen.admin': addressText(listen.admin),
+    'listen.http': doorText(listen.http),
+    'listen.grpc': doorText(listen.grpc),
+    'listen.resp': doorText(listen.resp),
+    'listen.admin': doorText(listen.admin),
     'security.tokens': security.tokens,
     'security.tls.certificate': security.tls?.certificate,
     'security.tls.key': security.tls?.key,
@@ -89,8 +89,7 @@ export function describeConfig(config: Config): string[] {
   lines.push('Doors');
   const doors = { HTTP: listen.http, gRPC: listen.grpc, RESP: listen.resp, admin: listen.admin };
   for (const [name, address] of Object.entries(doors)) {
-    if (address !== undefined || name !== 'admin')
-      lines.push(`  ${name.padEnd(5)} ${addressText(address) || 'closed'}`);
+    if (address !== undefined || name !== 'admin') lines.push(`  ${name.padEnd(5)} ${doorText(address) || 'closed'}`);
   }
   const guards = [
     security.tokens.length > 0 &&

@@ -1,9 +1,10 @@
 /** What the gateway of a configuration amounts to: its settings by their names in the file, and in words. */
 import type { Rule } from 'sluice';
-import { addressText } from './address-text.ts';
+import { addressText, doorText } from './address-text.ts';
 import type { AdmissionConfig, GatewayConfig, RouteConfig, UpstreamConfig } from './gateway-config.ts';
+import { idleSettings } from './idle-settings.ts';
 import { durationWords, numberWords } from './policy-words.ts';
-import { givenFields, sourceText } from './source-schema.ts';
+import { sourceText } from './source-schema.ts';
 
 /** Settings with the values in force; upstreams and admissions each under its name, routes all together: their order matters. */
 export function gatewaySettings(gateway: GatewayConfig | undefined): Record<string, unknown> {
@@ -11,7 +12,7 @@ export function gatewaySettings(gateway: GatewayConfig | undefined): Record<stri
   const { listen, admin, tls, limits, accessLog, identify, admissions, upstreams } = gateway;
   return {
     'gateway.listen': addressText(listen),
-    'gateway.admin': addressText(admin),
+    'gateway.admin': doorText(admin),
     'gateway.tls.certificate': tls?.certificate,
     'gateway.tls.key': tls?.key,
     'gateway.tls.clientAuthority': tls?.clientAuthority,
@@ -53,7 +54,7 @@ export function describeGateway(gateway: GatewayConfig, rules: readonly Rule[]):
     ...(accessLog
       ? [`  access log: ${accessLog.format}, ${accessLog.path === '-' ? 'to standard output' : `in ${accessLog.path}`}`]
       : []),
-    ...unknownFieldLines(gateway, rules),
+    ...idleSettings(gateway, rules).map((line) => `  ${line}`),
   ];
 }
 
@@ -100,22 +101,4 @@ function admissionWords({ concurrency, queue, queueTimeoutMs, tenant, priority }
     priority && `urgent by ${sourceText(priority)}`,
   ];
   return parts.filter((part) => part !== undefined).join(', ');
-}
-
-/**
- * A rule about a field that no request has limits nobody. That is no problem of the file, which may be read by a service as well, where
- * callers say the field themselves; but whoever looks should see it.
- */
-function unknownFieldLines({ identify, routes }: GatewayConfig, rules: readonly Rule[]): string[] {
-  // Routes that name their rules were looked at when the file was read.
-  if (routes.every((route) => route.rules !== undefined)) return [];
-  return rules.flatMap(({ name, key = [] }) => {
-    const fields = typeof key === 'function' ? [] : [key].flat();
-    const unknown = fields.filter(
-      (field) => field !== 'all' && !givenFields.includes(field) && !Object.hasOwn(identify, field),
-    );
-    return unknown.map(
-      (field) => `  rule ${name} limits nobody here: gateway.identify does not say where ${field} comes from`,
-    );
-  });
 }

@@ -233,6 +233,25 @@ gateway: { listen: 8001, upstreams: { api: { members: [a:1] } } }
 gateway: { listen: 80, admin: 80, upstreams: { api: { members: [a:1] } } }
                               ^ gateway.admin is port 80, and so is gateway.listen. Each door needs a port of its own.
 =====
+gateway:
+  listen: 127.0.0.1:8000
+  upstreams:
+    api:
+      members:
+        - 127.0.0.1:9000
+        - 127.0.0.2:8000
+        - 10.0.0.1:8000
+        - 127.0.0.1:8000
+          ^ gateway.upstreams.api.members[3] is where the gateway itself listens: it would ask itself. Write where your service is.
+        - { address: localhost:8000 }
+                     ^ gateway.upstreams.api.members[4].address is where the gateway itself listens: it would ask itself. Write where your service is.
+=====
+gateway:
+  listen: 0.0.0.0:8000
+  upstreams:
+    api: { members: [api.internal:8000, 10.0.0.1:8000, 127.0.0.1:8000] }
+                                                       ^ gateway.upstreams.api.members[2] is where the gateway itself listens: it would ask itself. Write where your service is.
+=====
 gateway: { tls: { certificate: /etc/passwd }, upstreams: { api: { members: [a:1] } } }
            ^ gateway.tls.key is missing; it must be a path.
 =====

@@ -1,5 +1,6 @@
 // Real files, real events. No test waits for time to pass: each waits for what must happen, and what must not happen is seen in the
 // order of what does.
+import { createHook } from 'node:async_hooks';
 import {
   appendFileSync,
   mkdirSync,
@@ -200,6 +201,33 @@ test('other files of the folder are not looked at', async () => {
   writeFileSync(file, 'workers: 2');
   await until('changed: 2');
   expect(wholeChanges()).toEqual(['changed: 2']);
+});
+
+test('what is written beside it, such as an access log, costs no look at the disk', async () => {
+  writeFileSync(file, 'workers: 1');
+  await start();
+  let requests = 0;
+  const counting = createHook({
+    init(_id, type) {
+      if (type.startsWith('FSREQ')) requests += 1;
+    },
+  });
+  counting.enable();
+  for (let i = 0; i < 200; i += 1) {
+    appendFileSync(join(folder, 'access.log'), 'a line\n');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  counting.disable();
+  expect(requests).toBe(0);
+});
+
+test('a file that a link leads to is watched where it is', async () => {
+  mkdirSync(join(folder, 'elsewhere'));
+  writeFileSync(join(folder, 'elsewhere/own.yaml'), 'workers: 1');
+  symlinkSync('elsewhere/own.yaml', file);
+  await start();
+  writeFileSync(join(folder, 'elsewhere/own.yaml'), 'workers: 2');
+  await until('changed: 2');
 });
 
 test('without events the files are looked at every so often', async () => {

@@ -8,6 +8,8 @@
  * (`..data`), after which a watch of the old file would never hear anything again. An event means only "look": whether something
  * changed, the content says. File systems that send no events are looked at every so often.
  */
+import { watch as watchFolder } from 'node:fs';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Log } from '../service/log.ts';
@@ -93,9 +95,9 @@ export function watchConfig(options: WatchConfigOptions): ConfigWatch {
           everyMs,
         ).unref();
 
-  async function start(): Promise<FSWatcher> {
+  async function start(): Promise<() => Promise<void>> {
     known = { signature: await signatureOf(paths), content: await contentOf(paths) };
-    const watcher = await watchFolders(paths, onEvent, (error) =>
+    const stopListening = await watchFolders(paths, onEvent, (error) =>
       log.warn(
         { err: error, everyMs },
         'the configuration cannot be watched for events; it is looked at every so often',
@@ -103,7 +105,7 @@ export function watchConfig(options: WatchConfigOptions): ConfigWatch {
     );
     // Something may have changed before the first event could be heard.
     enqueue(look);
-    return watcher;
+    return stopListening;
   }
 
   const started = start();
@@ -114,8 +116,8 @@ export function watchConfig(options: WatchConfigOptions): ConfigWatch {
       isClosed = true;
       clearTimeout(quiet);
       clearInterval(every);
-      const watcher = await started;
-      await watcher.close();
+      const stopListening = await started;
+      await stopListening();
       await work;
     },
   };
@@ -126,23 +128,62 @@ async function watchFolders(
   paths: readonly string[],
   onEvent: () => void,
   onError: (error: unknown) => void,
-): Promise<FSWatcher> {
-  const parents = new Set(paths.map((path) => dirname(path)));
-  const isOurs = (path: string) => paths.some((own) => path === own || path.startsWith(`${own}/`));
-  const watcher = watch([...parents, ...paths], {
-    ignoreInitial: true,
-    depth: deepestFolder,
-    // A folder that holds a thousand other things must not cost a thousand watches; its own events tell of swapped links.
-    ignored: (path) => !parents.has(path) && !isOurs(path),
+): Promise<() => Promise<void>> {
+  const watchers = [...(await namesByFolder(paths))].flatMap(([folder, names]) => {
+    try {
+      const watcher = watchFolder(folder, (_event, name) => {
+        if (name === null || isOfSwap(name) || names.has(name)) onEvent();
+      });
+      return watcher.on('error', onError);
+    } catch (error) {
+      onError(error);
+      return [];
+    }
   });
+  const trees = await watchTrees(await foldersOf(paths), onEvent, onError);
+  return async () => {
+    for (const watcher of watchers) watcher.close();
+    await trees?.close();
+  };
+}
+
+/**
+ * What to listen for in which folder: where the paths are, and where links lead. The folder may be one that is written to all the time
+ * (the access log is beside the file): an event of another name must cost no more than to read its name.
+ */
+async function namesByFolder(paths: readonly string[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const names = new Map<string, Set<string>>();
+  for (const path of paths) {
+    // What is not there leads nowhere yet.
+    const real = await realpath(path).catch(() => path);
+    for (const one of [path, real]) names.set(dirname(one), (names.get(dirname(one)) ?? new Set()).add(basename(one)));
+  }
+  return names;
+}
+
+async function foldersOf(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  return paths.filter((_, i) => found[i]?.isDirectory());
+}
+
+async function watchTrees(
+  folders: readonly string[],
+  onEvent: () => void,
+  onError: (error: unknown) => void,
+): Promise<FSWatcher | undefined> {
+  if (folders.length === 0) return undefined;
+  const watcher = watch([...folders], { ignoreInitial: true, depth: deepestFolder });
   watcher.on('all', onEvent);
   // Links that were swapped are no event of a file; the folder's own event is all there is. It names what changed in the folder.
-  const names = new Set(paths.map((path) => basename(path)));
   watcher.on('raw', (_event, name) => {
-    const changed = basename(String(name ?? ''));
-    if (changed === '' || changed.startsWith('..') || names.has(changed)) onEvent();
+    if (isOfSwap(basename(String(name ?? '')))) onEvent();
   });
   watcher.on('error', onError);
   await new Promise<void>((resolveReady) => watcher.once('ready', resolveReady));
   return watcher;
+}
+
+/** `..data`, as Kubernetes calls it; without a name it may be. */
+function isOfSwap(name: string): boolean {
+  return name === '' || name.startsWith('..');
 }

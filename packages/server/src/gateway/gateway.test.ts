@@ -128,6 +128,34 @@ describe('limit', () => {
     expect(statuses).toEqual([200, 429, 429, 429, 429]);
   });
 
+  it('knows hosts and methods in whatever case rules and lists have them', async () => {
+    const one = await member();
+    const { url } = await gateway({
+      rules: [{ name: 'x', match: { host: 'Api.Example', method: 'get' }, algorithm: 'gcra', limit: 1, window: '1h' }],
+      deny: { host: 'Private.Example' },
+      gateway: { upstreams: to(one) },
+    });
+    const statuses: number[] = [];
+    for (const host of ['api.example', 'API.example:80', 'private.example', 'other.example'])
+      statuses.push((await ask(url, { headers: { host } })).status);
+    expect(statuses).toEqual([200, 429, 429, 200]);
+  });
+
+  it('says in its log which rules limit nobody, also after a reload', async () => {
+    const one = await member();
+    const config = (key: string) => ({
+      rules: [{ name: 'x', key, algorithm: 'gcra', limit: 1, window: '1h' }],
+      gateway: { upstreams: to(one) },
+    });
+    const running = await gateway(config('ip'));
+    const idle = () => running.said.filter((line) => line.startsWith('some settings do nothing here'));
+    expect(idle()).toEqual([]);
+    await running.configure(config('user'));
+    expect(idle()).toEqual([
+      expect.stringContaining('rule x limits nobody here: gateway.identify does not say where user'),
+    ]);
+  });
+
   it('refuses whoever is on the deny-list, and lets pass whoever is on the allow-list', async () => {
     const one = await member();
     const { url } = await gateway({
@@ -367,6 +395,34 @@ describe('balance and break', () => {
     clock.advance(7_000);
     expect((await ask(running.url)).status).toBe(200);
     expect(await metric(running, state)).toBe(0);
+  });
+
+  it('warns of nothing where the circuits of many members are open', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error) => warnings.push(message);
+    process.on('warning', onWarning);
+    const members = await Promise.all(
+      Array.from({ length: 12 }, () => member((_, response) => response.writeHead(503).end())),
+    );
+    const running = await gateway({
+      gateway: {
+        upstreams: {
+          app: {
+            members: members.map(({ id }) => id),
+            balancer: 'round-robin',
+            outliers: false,
+            retries: { attempts: 0 },
+            breaker: { minimumCalls: 1, open: '1h' },
+          },
+        },
+      },
+    });
+    for (const _ of members) await ask(running.url);
+    expect(await metric(running, 'sluice_upstream_members{upstream="app"}')).toBe(0);
+    // Warnings are told in a turn of their own.
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', onWarning);
+    expect(warnings).toEqual([]);
   });
 
   it('takes a member out whose answers fail, and asks the other', async () => {

@@ -107,6 +107,19 @@ describe('a reload', () => {
     expect(await metric(running, `sluice_upstream_member_share{upstream="app",member="${one.id}"}`)).toBe(1);
   });
 
+  it('says in the log what it has changed', async () => {
+    const one = await member();
+    const config = (weight: number) => ({
+      gateway: { upstreams: { app: { members: [{ address: one.id, weight }] } } },
+    });
+    const running = await gateway(config(1));
+    await running.configure(config(1));
+    await running.configure(config(2));
+    expect(running.said).toEqual([
+      'the configuration was read again {"added":[],"changed":[],"removed":[],"settings":["gateway.upstreams.app"]}',
+    ]);
+  });
+
   it('keeps the connections to members that stay', async () => {
     const sockets = new Set<unknown>();
     const one = await member((request, response) => {

@@ -25,7 +25,28 @@ it.each(rows)('%o holds on %s', (rule, holds) => {
   expect(found.join('')).toBe(holds);
 });
 
+it.each<[match: Record<string, string | string[]>, request: Record<string, string>, holds: boolean]>([
+  [{ host: 'API.Example.com.' }, { host: 'api.example.com' }, true],
+  [{ host: ['x', '*.Example'] }, { host: 'a.example' }, true],
+  [{ method: 'post' }, { method: 'POST' }, true],
+  [{ method: ['get', 'Put'] }, { method: 'PUT' }, true],
+  [{ path: '/A' }, { path: '/a' }, false],
+  [{ user: 'Ann' }, { user: 'ann' }, false],
+])('matches %o as requests are spelled: %o, %s', (match, request, holds) => {
+  const asked = rules(
+    rulesOfRoutes(
+      [
+        { name: 'x', key: 'all', policy, match },
+        { name: 'y', key: 'all', policy, skip: match },
+      ],
+      [route('a')],
+    ),
+  );
+  const subject = { ...request, route: 'a' };
+  expect([asked.keyOf('x', subject) !== undefined, asked.keyOf('y', subject) === undefined]).toEqual([holds, holds]);
+});
+
 it('leaves a rule alone that every route names', () => {
-  const rule: Rule = { name: 'x', policy, match: { path: '/a' } };
+  const rule: Rule = { name: 'x', policy, match: { path: ['/a'] } };
   expect(rulesOfRoutes([rule], [route('a'), route('b', ['x'])])).toEqual([rule]);
 });

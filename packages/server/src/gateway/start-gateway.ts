@@ -9,6 +9,7 @@
 import { type ActiveOverride, type Clock, monotonicClock, SluiceError } from 'sluice';
 import type { Address, Config } from '../config/config.ts';
 import type { GatewayConfig } from '../config/gateway-config.ts';
+import { idleSettings } from '../config/idle-settings.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
@@ -32,7 +33,7 @@ import { pass } from './pipeline.ts';
 import type { Limits } from './plan.ts';
 import { Plans } from './plans.ts';
 import { gatewayMetricsText } from './report/gateway-metrics.ts';
-import { rulesOfRoutes } from './rules-of-routes.ts';
+import { rulesOfRoutes, spelled } from './rules-of-routes.ts';
 
 export interface GatewayOptions {
   /** With a `gateway`. */
@@ -80,6 +81,7 @@ async function startOver(
   const plans = new Plans({ clock, log, sparingly: occasionalLog(log, { most: 10, clock }) });
   closers.push(() => plans.end());
   plans.change(gateway, () => limiting.limitsOf(config));
+  tellIdle(config, log);
   const front = openFront(
     { limits: gateway.limits, tls: readTls(gateway.tls), http2: gateway.http2, log, clock },
     (exchange) => {
@@ -97,6 +99,7 @@ async function startOver(
     tokens.set(next.security.tokens);
     log.level = next.logs.level;
     log.hide(next.security.tokens);
+    tellIdle(next, log);
   });
 
   const metrics = serviceMetrics(version);
@@ -199,7 +202,19 @@ function gatewayOf({ gateway }: Config): GatewayConfig {
 
 /** With rules that know which routes they are for. */
 function withRoutes(config: Config): Config {
-  return { ...config, rules: rulesOfRoutes(config.rules, gatewayOf(config).routes) };
+  const { rules, allow, deny } = config;
+  return {
+    ...config,
+    rules: rulesOfRoutes(rules, gatewayOf(config).routes),
+    allow: allow.map(spelled),
+    deny: deny.map(spelled),
+  };
+}
+
+/** Whoever wrote a limit that limits nobody believes to be limited. */
+function tellIdle(config: Config, log: ServiceLog): void {
+  const settings = idleSettings(gatewayOf(config), config.rules);
+  if (settings.length > 0) log.warn({ settings }, 'some settings do nothing here');
 }
 
 function ruleNames({ rules }: Config): string[] {

@@ -41,14 +41,17 @@ export class Reloads {
       if (error instanceof EnvoyFilesError) return this.refused(error.problems.map(problemText));
       return this.refused([(error as Error).message]);
     }
-    const { added, changed, removed } = diffConfig(this.config, config);
+    const { added, changed, removed, applied } = diffConfig(this.config, config);
     // What the service was started with is what these still are.
     const { needsRestart } = diffConfig(this.source.config, config);
     this.config = config;
     this.numbers.succeeded += 1;
     this.numbers.lastSuccessMs = Date.now();
-    const isChanged = added.length + changed.length + removed.length + needsRestart.length > 0;
-    this.source.log[isChanged ? 'info' : 'debug']({ added, changed, removed }, 'the configuration was read again');
+    const isChanged = [added, changed, removed, applied, needsRestart].some(({ length }) => length > 0);
+    this.source.log[isChanged ? 'info' : 'debug'](
+      { added, changed, removed, settings: applied },
+      'the configuration was read again',
+    );
     if (needsRestart.length > 0) {
       this.source.log.warn({ settings: needsRestart }, 'some changed settings apply after a restart');
     }

@@ -73,6 +73,27 @@ it('weights hold also where everybody waits for so long that some turns go to wh
   for (const share of others) expect(Math.abs(share * 10 - 1)).toBeLessThan(0.2);
 });
 
+it('a tenant has its turns also where every other request comes under a name of its own, and nobody may wait for long', async () => {
+  const simulation = new Simulation({
+    concurrency: 4,
+    queue: 100,
+    queueTimeoutMs: 1000,
+    ageingMs: 1000,
+    weights: { a: 3 },
+  });
+  simulation.send({ tenant: 'a', perSecond: 100, serviceMs: 20 }, 1);
+  // Ten times as much as fits.
+  const flood = (i: number) => {
+    simulation.request(`made up ${i}`, 5, () => ({ serviceMs: 20, outcome: 'ok' }));
+    simulation.at(i / 2, () => flood(i + 1));
+  };
+  flood(1);
+  await simulation.run(20_000);
+  // 4000 turns, and a hundred wait at any time: it has those of one of them.
+  const served = simulation.finished.filter(({ tenant, answer }) => tenant === 'a' && answer.isAdmitted);
+  expect(served.length).toBeGreaterThan(30);
+});
+
 describe('what is urgent', () => {
   const serviceMs = 100;
   const urgent = { tenant: 'a', priority: 0, perSecond: 50, serviceMs };

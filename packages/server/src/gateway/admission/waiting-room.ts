@@ -32,6 +32,8 @@ export class WaitingRoom {
   private weights: ReadonlyMap<string, number> = new Map();
   private defaultWeight = 1;
   private ageingMs = 0;
+  /** For so long nobody may be passed over for tenants of its own priority. */
+  private passedOverMs = Number.POSITIVE_INFINITY;
 
   constructor(config: AdmissionConfig, clock: Clock) {
     this.clock = clock;
@@ -47,10 +49,13 @@ export class WaitingRoom {
     return this.arrivals.first;
   }
 
-  reconfigure({ weights, defaultWeight, ageingMs }: AdmissionConfig): void {
+  reconfigure({ weights, defaultWeight, ageingMs, queueTimeoutMs }: AdmissionConfig): void {
     this.weights = new Map(Object.entries(weights));
     this.defaultWeight = defaultWeight;
     this.ageingMs = ageingMs;
+    // Before its time is up: whoever is shed by then has no use for a turn.
+    const soonestMs = Math.min(ageingMs * priorities, queueTimeoutMs / 2);
+    this.passedOverMs = ageingMs === 0 ? Number.POSITIVE_INFINITY : soonestMs;
     for (const level of this.levels) level?.weigh();
   }
 
@@ -70,11 +75,10 @@ export class WaitingRoom {
 
   /** Takes out who goes next, with the account that is told when it has ended. */
   take(nowMs: number): { readonly waiter: Waiter; readonly account: Account } | undefined {
-    const passedOverMs = this.ageingMs === 0 ? Number.POSITIVE_INFINITY : this.ageingMs * priorities;
     let first: Waiter | undefined;
     for (const level of this.levels) {
       if (level === undefined || level.size === 0) continue;
-      const candidate = level.candidate(nowMs, passedOverMs)!;
+      const candidate = level.candidate(nowMs, this.passedOverMs)!;
       if (first === undefined || this.rankOf(candidate) < this.rankOf(first)) first = candidate;
     }
     if (first === undefined) return undefined;

@@ -6,6 +6,7 @@
  *
  * A change of the configuration keeps what it can: a member that stays keeps its connections, its health, its circuit and its counts.
  */
+import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from 'sluice';
 import { type HealthChecked, type HealthStats, healthChecked, type Picked } from 'sluice/balance';
@@ -59,6 +60,8 @@ export class UpstreamPool {
   constructor(config: UpstreamConfig, parts: PoolParts) {
     this.config = config;
     this.parts = parts;
+    // One listens for each open circuit, and any number of members may have one.
+    setMaxListeners(0, this.closing.signal);
     this.failures = occasionalLog(parts.log, { clock: parts.clock });
     this.budget = this.budgetOf(config);
     this.stickyBy = config.stickyBy && sourceReader(config.stickyBy);

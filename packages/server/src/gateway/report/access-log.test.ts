@@ -1,10 +1,11 @@
 /** The access log of a running gateway. */
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@sluice/test-servers';
 import { afterAll, expect, it } from 'vitest';
 import { ask, gateway, member } from '../gateway.test-support.ts';
+import { openAccessLog } from './access-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'access-log-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -51,6 +52,30 @@ it('goes on in a new file after the old one was moved away', async () => {
     expect.stringContaining('"GET /before HTTP/1.1" 200'),
     expect.stringContaining('"GET /after HTTP/1.1" 200'),
   ]);
+});
+
+it('goes on in the old file where the new one cannot be opened, and closes the old one once', async () => {
+  const errors: string[] = [];
+  const quiet = () => undefined;
+  const log = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: (fields: object, message: string) =>
+      errors.push(`${message}: ${(fields as { err: { code: string } }).err.code}`),
+  };
+  mkdirSync(join(folder, 'logs'));
+  const accessLog = openAccessLog({ path: join(folder, 'logs/access.log'), format: 'combined' }, log);
+  await waitUntil('it is opened', () => existsSync(join(folder, 'logs/access.log')));
+  renameSync(join(folder, 'logs'), join(folder, 'rotated'));
+  accessLog.reopen();
+  accessLog.reopen();
+  mkdirSync(join(folder, 'logs'));
+  accessLog.reopen();
+  await waitUntil('it is opened anew', () => existsSync(join(folder, 'logs/access.log')));
+  await accessLog.close();
+  const refused = 'the access log cannot be opened anew, and goes on in the old file: ENOENT';
+  expect(errors).toEqual([refused, refused]);
 });
 
 it('has everything when the gateway has ended', async () => {

@@ -1,14 +1,10 @@
-/**
- * The access log: a line for each request, written together and later, so that no request waits for the disk. What the disk cannot take
- * is dropped and counted, rather than to fill the memory.
- */
-import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
-import { destination } from 'pino';
+/** The access log: a line for each request, in a file that is written later, so that no request waits for the disk. */
 import type { AccessLogConfig } from '../../config/gateway-config.ts';
+import { occasionalLog } from '../../operations/occasional-log.ts';
 import type { Log } from '../../service/log.ts';
 import type { Passage } from '../passage.ts';
 import { combinedLine, entryOf, jsonLine } from './access-line.ts';
+import { LineFile } from './line-file.ts';
 
 export interface AccessLog {
   readonly config: AccessLogConfig;
@@ -21,47 +17,30 @@ export interface AccessLog {
   close(): Promise<void>;
 }
 
-// Written when so much is there, or so much time has passed.
-const togetherBytes = 8 * 1024;
-const everyMs = 500;
-const mostWaitingBytes = 8 * 1024 * 1024;
-
 /** Throws where the file cannot be opened. */
 export function openAccessLog(config: AccessLogConfig, log: Log): AccessLog {
-  const isOutput = config.path === '-';
-  // Tried now: the stream would tell of a path that cannot be written to only later.
-  if (!isOutput) closeSync(openSync(config.path, 'a'));
-  const stream = destination({
-    dest: isOutput ? 1 : config.path,
-    append: true,
-    sync: false,
-    minLength: togetherBytes,
-    maxLength: mostWaitingBytes,
-    periodicFlush: everyMs,
-  });
-  const lineOf = config.format === 'json' ? jsonLine : combinedLine;
-  let dropped = 0;
-  stream.on('drop', () => {
-    dropped += 1;
-  });
-  stream.on('error', (error: Error) =>
-    log.error({ err: error, path: config.path }, 'the access log cannot be written'),
+  const { path, format } = config;
+  // A disk that is full says so with every write.
+  const sparingly = occasionalLog(log);
+  const file = new LineFile(path, (error) =>
+    sparingly.error({ err: error, path }, 'the access log cannot be written; lines are dropped'),
   );
+  const lineOf = format === 'json' ? jsonLine : combinedLine;
   return {
     config,
     get dropped() {
-      return dropped;
+      return file.dropped;
     },
     write(passage, durationMs) {
-      stream.write(lineOf(entryOf(passage, durationMs)));
+      file.write(lineOf(entryOf(passage, durationMs)));
     },
     reopen() {
-      if (!isOutput) stream.reopen();
+      try {
+        file.reopen();
+      } catch (error) {
+        log.error({ err: error, path }, 'the access log cannot be opened anew, and goes on in the old file');
+      }
     },
-    async close() {
-      const closed = once(stream, 'close');
-      stream.end();
-      await closed;
-    },
+    close: () => file.close(),
   };
 }

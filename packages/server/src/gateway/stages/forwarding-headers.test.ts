@@ -36,6 +36,15 @@ describe('what a member is told of the client', () => {
     expect(sent([name, 'made-up']).list).not.toContain('made-up');
   });
 
+  it.each(['x_forwarded_for', 'x-forwarded_for', 'x_real_ip'])(
+    '%s is taken out also where a proxy passed it on',
+    (name) => {
+      expect(sent([name, 'made-up', 'x-real-ip', '1.1.1.1', 'x_other', '1'], true).list).toEqual(
+        sent(['x-real-ip', '1.1.1.1', 'x_other', '1'], true).list,
+      );
+    },
+  );
+
   it('several lines of a proxy are one list, in their order', () => {
     const { of } = sent(['x-forwarded-for', '1.1.1.1', 'accept', '*/*', 'x-forwarded-for', '2.2.2.2'], true);
     expect(of('x-forwarded-for')).toEqual(['1.1.1.1, 2.2.2.2, 203.0.113.9']);

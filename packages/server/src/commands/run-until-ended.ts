@@ -1,0 +1,48 @@
+/**
+ * The life of a command that serves: started, or a sentence about why not (2); ended by SIGTERM or SIGINT once what was begun is finished (0, or
+ * 1 where it could not end well); the second signal ends it at once.
+ */
+import type { ServiceLog } from '../operations/log.ts';
+
+export interface Running {
+  /** Finishes what was begun, and ends. */
+  stop(): Promise<void>;
+}
+
+/** Ends it with this exit code, for this reason. */
+export type End = (exitCode: number, reason: string) => void;
+
+/** @param problemOf what keeps it from starting, said to a person */
+export async function runUntilEnded<T extends Running>(
+  log: ServiceLog,
+  start: (end: End) => Promise<T>,
+  problemOf: (error: unknown) => string,
+): Promise<T> {
+  let running: T | undefined;
+  let isEnding = false;
+
+  async function end(exitCode: number, reason: string): Promise<void> {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    log.info({ reason }, 'ending');
+    let code = exitCode;
+    try {
+      await running?.stop();
+    } catch (error) {
+      log.error({ err: error }, 'could not end well');
+      code = 1;
+    }
+    log.flush();
+    process.exit(code);
+  }
+
+  try {
+    running = await start((exitCode, reason) => void end(exitCode, reason));
+  } catch (error) {
+    process.stderr.write(`${problemOf(error)}\n`);
+    log.flush();
+    process.exit(2);
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(0, signal));
+  return running;
+}
