@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
-import { ensureDebianPackage } from '@sluice/test-servers';
+import { ensureDebianPackage, waitUntil } from '@sluice/test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Certificates, makeCertificates } from '../../service/certificates.test-support.ts';
 import type { Exchange } from '../exchange.ts';
@@ -231,6 +231,20 @@ describe('TLS', () => {
     await Promise.all([closed, drained]);
     expect(received).toMatch(/connection: close[\s\S]*GET \/a$/);
     expect(front.meter.connections).toBe(0);
+  });
+
+  it.each([
+    ['says nothing', ''],
+    ['says half of its hello', '\x16\x03\x01\x02'],
+  ])('does not wait for ever for a client that %s, nor keeps the place of one that has left', async (_, bytes) => {
+    const { client, front } = await open(hello, { ...secure(), limits: { headMs: 100 } });
+    const [staying, left] = [client(), client()];
+    await Promise.all([staying.send(bytes), left.send(bytes)]);
+    await waitUntil('both are there', () => front.meter.connections === 2);
+    left.close();
+    await staying.closed;
+    await waitUntil('both are gone', () => front.meter.connections === 0);
+    expect(front.meter.malformed).toBe(2);
   });
 
   it('tells plain clients nothing, and takes new certificates while it runs', async () => {

@@ -32,6 +32,26 @@ describe('drain', () => {
     expect(front.meter).toMatchObject({ connections: 0, requests: 2 });
   });
 
+  it('ends a connection behind an answer that began before it, though that did not say so', async () => {
+    const { held, handle } = holding();
+    const { front, client } = await open(handle);
+    const [busy, idle] = [client(), client()];
+    await idle.ask(get('/'));
+    await busy.send(get('/held'));
+    await waitUntil('it is asked', () => held.length === 1);
+    const sink = (held[0] as Exchange).answer({ status: 200, headers: [] }, 5);
+    sink.write(Buffer.from('he'));
+    await busy.until('he');
+    const drained = front.drain(60_000);
+    await idle.closed;
+    sink.write(Buffer.from('llo'));
+    sink.end();
+    expect(await busy.response()).toMatchObject({ status: 200, body: 'hello' });
+    await busy.closed;
+    await drained;
+    expect(front.meter.connections).toBe(0);
+  });
+
   it('answers a request that was on its way on a connection that was idle', async () => {
     const { front, client } = await open(hello);
     const one = client();

@@ -128,9 +128,11 @@ class ListeningFront implements Front {
       if (socket.alpnProtocol === 'h2') this.#takeHttp2(socket, true);
       else this.#takeHttp1(socket, true);
     });
-    server.on('tlsClientError', (error) => {
+    server.on('tlsClientError', (error, socket) => {
       this.meter.malformed += 1;
       this.#context.log.debug({ err: error }, 'a TLS handshake failed');
+      // Node leaves a socket open that may be half closed: it would stay for good, even after its client has left.
+      socket.destroy();
     });
     return server;
   }

@@ -119,7 +119,7 @@ export class MemberConnection {
     this.user = undefined;
     this.awaitedBy = undefined;
     user?.closed(error);
-    awaitedBy?.refuse(error?.message ?? 'the connection was closed before it was there');
+    awaitedBy?.refuse(error === undefined ? 'the connection was closed before it was there' : reasonOf(error));
     // Last: whoever repeats its request on another connection goes before those who wait in line.
     this.owner.left(this);
   }
@@ -159,4 +159,10 @@ export class MemberConnection {
     this.socket.destroy();
     this.owner.left(this);
   }
+}
+
+/** Of a name with several addresses Node says nothing but what each of them said. */
+export function reasonOf(error: Error): string {
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
+  return error.message;
 }

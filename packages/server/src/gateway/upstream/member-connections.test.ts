@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { waitUntil } from '@sluice/test-servers';
 import { TestClock } from 'sluice/testing';
 import { afterEach, describe, expect, it } from 'vitest';
+import { reasonOf } from './member-connection.ts';
 import type { MemberSettings } from './member-connections.ts';
 import { memberIdleMs } from './member-idle.ts';
 import {
@@ -24,6 +25,15 @@ const get = () => new MemoryExchange();
 const post = () =>
   new MemoryExchange({ method: 'POST', body: new MemoryBody().give('hello').end(), framing: 'chunked' });
 const { connectMs, idleMs } = settings.timeouts;
+
+describe('the reason why there is no connection', () => {
+  it('is that of every address of the name, where there are several', () => {
+    const refused = ['connect ECONNREFUSED ::1:80', 'connect ECONNREFUSED 127.0.0.1:80'];
+    const errors = refused.map((message) => new Error(message));
+    expect(reasonOf(new AggregateError(errors))).toBe(refused.join(', '));
+    expect(reasonOf(errors[0]!)).toBe(refused[0]);
+  });
+});
 
 describe('connections', () => {
   it('are used again, the one that was used last first', async () => {

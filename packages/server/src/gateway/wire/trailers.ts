@@ -121,8 +121,10 @@ function passedOn(lines: readonly string[]): string[] {
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index += 2) {
     const name = lines[index]!;
-    if (refused.has(name)) throw misplaced(name);
-    if (!dropped.has(name) && !name.startsWith('x-forwarded-')) kept.push(name, lines[index + 1]!);
+    // Behind CGI and its like nobody can tell x_real_ip from x-real-ip.
+    const plain = name.includes('_') ? name.replaceAll('_', '-') : name;
+    if (refused.has(plain)) throw misplaced(name);
+    if (!dropped.has(plain) && !plain.startsWith('x-forwarded-')) kept.push(name, lines[index + 1]!);
   }
   return kept;
 }

@@ -80,6 +80,13 @@ describe('a connection', () => {
     expect(front.meter.requests).toBe(1);
   });
 
+  it('reads a head as long as heads may be, and no longer', async () => {
+    const headBytes = 200_000;
+    const { client } = await open(hello, { limits: { headBytes } });
+    expect(await client().ask(get('/', [`X: ${'x'.repeat(headBytes - 100)}`]))).toMatchObject({ status: 200 });
+    expect(await client().ask(get('/', [`X: ${'x'.repeat(headBytes)}`]))).toMatchObject({ status: 431 });
+  });
+
   it('asks nothing more for a client that does not take its answers', async () => {
     const { client, front } = await open((exchange) => {
       exchange.answerWhole({ status: 200, headers: [] }, Buffer.alloc(100_000));
@@ -313,10 +320,20 @@ describe('an answer before the body has come', () => {
     expect(exchanges).toHaveLength(1);
   });
 
+  it.each([
+    ['a long body', post('/', 'x'.repeat(90_000)).slice(0, 200)],
+    ['chunks', postChunked('/', ['x'])],
+  ])('closes it after %s of which some was read: nobody reads the rest of it', async (_, request) => {
+    const { client } = await open((exchange) => {
+      exchange.body?.read({ chunk: () => refuse(exchange), end() {}, failed() {} });
+    });
+    expect(await client().ask(request)).toMatchObject({ status: 403, headers: { connection: 'close' } });
+  });
+
   it('and a body that never ends is not thrown away for ever', async () => {
     const { client, clock } = await open((exchange) => {
       exchange.body?.read({ chunk() {}, end() {}, failed() {} });
-      refuse(exchange);
+      exchange.answer({ status: 403, headers: [] }, 0).end();
     });
     const one = client();
     expect((await one.ask(postChunked('/', ['x'])))?.headers.connection).toBeUndefined();
@@ -595,6 +612,26 @@ describe('another protocol', () => {
     expect(front.meter.connections).toBe(1);
     one.socket.end();
     await one.until('bye');
+    await one.closed;
+    await waitUntil('it is not counted any more', () => front.meter.connections === 0);
+  });
+
+  it('gets what a client sent that has nothing more to send, and its end', async () => {
+    const { held, handle } = holding();
+    const { client, front, clock } = await open(handle);
+    const one = client();
+    one.socket.end(`${upgrade}early`);
+    await waitUntil('its end was seen: it is asked whether it is still there', () => {
+      clock.advance(300);
+      return one.received.includes('100 Continue');
+    });
+    const socket = held[0]!.switchProtocols({ status: 101, headers: [] });
+    let received = '';
+    socket.on('data', (bytes: Buffer) => {
+      received += bytes;
+    });
+    socket.on('end', () => socket.end(`got ${received}`));
+    await one.until('got early');
     await one.closed;
     await waitUntil('it is not counted any more', () => front.meter.connections === 0);
   });

@@ -22,6 +22,7 @@ import { type FrontConnection, type FrontContext, lingerMs, readAheadBytes } fro
 import { prefaceIn } from '../http2/preface.ts';
 import { BrokenOff, badMessageOf, refusalOf, tooLong, tooSlow } from '../refusal.ts';
 import { type ExchangeHost, Http1Exchange } from './exchange.ts';
+import { halfClosed } from './half-closed.ts';
 import { Outgoing } from './outgoing.ts';
 import { ReadAhead } from './read-ahead.ts';
 import { type BodySource, RequestBody } from './request-body.ts';
@@ -54,6 +55,8 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
   /** The client has said all it has to say. */
   #isHalfClosed = false;
   #probes = 0;
+  /** The front drains: it ends as soon as nothing is under way. */
+  #isEndingSoon = false;
   /** It is being closed: what still comes is thrown away. */
   #isEnding = false;
   /** Somebody else has the socket. */
@@ -125,7 +128,8 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
     this.#isWorking = false;
     if (this.#isLetGo || this.#isEnding) return;
     this.outgoing.flush();
-    if (this.#isHalfClosed && this.#exchange === undefined && !this.outgoing.isFull) this.#end();
+    const isLast = this.#isHalfClosed || (this.#isEndingSoon && this.#ahead.length === 0);
+    if (isLast && this.#exchange === undefined && !this.outgoing.isFull) this.#end();
     else this.#regulate();
   }
 
@@ -193,7 +197,9 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
   /** Reads no more than may be held. */
   #regulate(): void {
     const socket = this.#socket;
-    const isFull = this.#ahead.length >= readAheadBytes;
+    // A head is refused once it is longer than it may be, and must be able to become so long.
+    const mostHead = this.#exchange === undefined ? this.#context.limits.headBytes + 1 : 0;
+    const isFull = this.#ahead.length >= Math.max(readAheadBytes, mostHead);
     if (isFull !== socket.isPaused()) {
       if (isFull) socket.pause();
       else socket.resume();
@@ -241,7 +247,7 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
   letGo(): Duplex {
     this.outgoing.flush();
     this.#exchange = undefined;
-    return this.#release();
+    return this.#isHalfClosed ? this.#releaseHalfClosed() : this.#release();
   }
 
   // --- Its end ---
@@ -303,6 +309,14 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
     return socket;
   }
 
+  /** Of a socket whose end was seen nothing can be pushed back, and it would not say its end again. */
+  #releaseHalfClosed(): Duplex {
+    const { bytes, at } = this.#ahead;
+    const rest = bytes.subarray(at);
+    this.#ahead.clear();
+    return halfClosed(this.#release(), rest);
+  }
+
   /** True: it is no business of this connection, or that cannot be told yet. */
   #isHttp2(): boolean {
     const { takeHttp2 } = this.#options;
@@ -349,8 +363,9 @@ export class Http1Connection implements FrontConnection, ExchangeHost, BodySourc
   }
 
   endSoon(): void {
-    // Where something is under way, its answer says `close`.
-    if (this.#exchange === undefined && this.#ahead.length === 0) this.#end();
+    // Where something is under way, its answer says `close`, unless it began before: then the connection ends behind it all the same.
+    this.#isEndingSoon = true;
+    this.#work();
   }
 
   destroy(): void {

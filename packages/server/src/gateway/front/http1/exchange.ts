@@ -106,7 +106,7 @@ export class Http1Exchange implements Exchange {
     if (this.#isGone) return;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const { outgoing } = this.#host;
-    if (!this.#begin(head, length)) {
+    if (!this.#begin(head, length, true)) {
       // ASCII needs no other form.
       if (typeof body !== 'string') outgoing.bytes(body, true);
       else if (body.length === length) outgoing.text(body);
@@ -173,13 +173,13 @@ export class Http1Exchange implements Exchange {
     this.#onGone?.();
   }
 
-  /** Writes the head; true: no body follows it. */
-  #begin({ status, headers }: ResponseHead, framing: Framing): boolean {
+  /** Writes the head; true: no body follows it. `isWhole`: all of the answer is there. */
+  #begin({ status, headers }: ResponseHead, framing: Framing, isWhole = false): boolean {
     if (this.#status !== 0) throw new Error(`This request has its answer: ${this.#status}.`);
     const { method, version } = this.request;
     const isBodyless = method === 'HEAD' || status === 204 || status === 304;
     const isUntilClose = version === '1.0' && typeof framing !== 'number' && !isBodyless;
-    this.isKept = this.#isKept() && !isUntilClose;
+    this.isKept = this.#isKept(isWhole) && !isUntilClose;
     const hop: string[] = [];
     if (typeof framing === 'number') {
       // A 304 that says 0 would speak of another body than the one that the client has.
@@ -193,13 +193,14 @@ export class Http1Exchange implements Exchange {
     return isBodyless;
   }
 
-  #isKept(): boolean {
+  #isKept(isWhole: boolean): boolean {
     if (!this.request.isKeepAlive || !this.#host.mayContinue) return false;
     const body = this.requestBody;
     if (body === undefined || body.isDone) return true;
     // Who waits for `100 Continue` may send its body or not: what comes next could be either.
     if (this.request.expectsContinue && !this.#isContinued) return false;
-    return body.isRead || body.isSmallRest;
+    // Who reads it may have all of it before the answer is whole; one that is whole already leaves the rest to be thrown away.
+    return (body.isRead && !isWhole) || body.isSmallRest;
   }
 }
 

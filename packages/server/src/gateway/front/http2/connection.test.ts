@@ -2,7 +2,7 @@ import { constants } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '@sluice/test-servers';
 import { describe, expect, it } from 'vitest';
-import type { Exchange, Sink } from '../../exchange.ts';
+import type { Body, Exchange, Sink } from '../../exchange.ts';
 import type { Framing } from '../../wire/message.ts';
 import { count, echo, get, hello, limits, open } from '../front.test-support.ts';
 import { endHeaders, endStream, frame, frames, http2Client, literal, preface } from './http2-client.test-support.ts';
@@ -183,6 +183,7 @@ describe('an answer by HTTP/2', () => {
     ['HEAD', 200, 11, '11'],
     ['GET', 304, 11, '11'],
     ['GET', 204, 0, undefined],
+    ['GET', 205, 11, undefined],
     ['GET', 200, 0, '0'],
   ] as const)('to %s with %i and framing %s has no body', async (method, status, framing, length) => {
     const { port, exchanges } = await open((exchange) => {
@@ -216,6 +217,16 @@ describe('an answer by HTTP/2', () => {
     const { headers: got } = await http2Client(port).ask({});
     expect(got).toMatchObject({ 'set-cookie': ['a=1', 'b=2'], vary: 'a, b', etag: 'x, y' });
     expect(got.connection).toBeUndefined();
+  });
+
+  it('may have a head as long as heads may be', async () => {
+    const long = 'x'.repeat(40_000);
+    const headers = ['x-a', long, 'x-b', long];
+    const { port } = await open((exchange) => exchange.answerWhole({ status: 200, headers }, 'hello'), {
+      limits: { headBytes: 100_000 },
+    });
+    const client = http2Client(port, { settings: { maxHeaderListSize: 200_000 } });
+    expect(await client.ask({})).toMatchObject({ body: 'hello', headers: { 'x-a': long, 'x-b': long } });
   });
 
   it('may come after others that only inform', async () => {
@@ -255,6 +266,21 @@ describe('an answer by HTTP/2', () => {
       body: 'no',
       resetCode: 0,
     });
+  });
+
+  it('before the body has come keeps nothing of it, though whoever read it pauses it then', async () => {
+    const { port, front } = await open((exchange) => {
+      const body = exchange.body as Body;
+      const chunk = () => {
+        exchange.answerWhole({ status: 403, headers: [] }, 'no');
+        body.pause();
+      };
+      body.read({ chunk, end() {}, failed() {} });
+    });
+    const one = http2Client(port);
+    expect(await one.ask({ ':method': 'POST' }, Buffer.alloc(60_000))).toMatchObject({ status: 403, body: 'no' });
+    one.session.close();
+    await waitUntil('the connection has ended', () => front.meter.connections === 0);
   });
 });
 

@@ -181,11 +181,13 @@ export class Http2Exchange implements Exchange, Sink {
   #begin({ status, headers }: ResponseHead, framing: Framing, waitForTrailers: boolean): boolean {
     if (this.#status !== 0) throw new Error(`This request has its answer: ${this.#status}.`);
     const sent = responseHeaders(headers);
-    this.#isBodyless = this.request.method === 'HEAD' || status === 204 || status === 304;
+    // Node ends a 205 with its head: RFC 9110 15.3.6 gives it no body, and a length without one would break the stream.
+    const isEmpty = status === 204 || status === 205;
+    this.#isBodyless = this.request.method === 'HEAD' || isEmpty || status === 304;
     sent[':status'] = status;
     if (typeof framing === 'number') {
       this.#lengthBytes = framing;
-      if (status !== 204 && !(status === 304 && framing === 0)) sent['content-length'] = framing;
+      if (!isEmpty && !(status === 304 && framing === 0)) sent['content-length'] = framing;
     }
     const isLast = this.#isBodyless || framing === 0;
     this.#stream.respond(sent, { endStream: isLast, waitForTrailers: waitForTrailers && !isLast });

@@ -50,7 +50,8 @@ export class Http2RequestBody implements Body {
   }
 
   pause(): void {
-    this.#stream.pause();
+    // Whoever read it may say so after the answer: what is being thrown away would stay, and the stream with it, and the connection for good.
+    if (!this.#isOver) this.#stream.pause();
   }
 
   resume(): void {

@@ -26,6 +26,8 @@ export function http2Sessions(limits: GatewayLimits): (socket: Socket) => Server
       maxHeaderListSize: limits.headBytes + 32 * limits.headers,
     },
     maxHeaderListPairs: limits.headers + pseudoHeaders,
+    // An answer's head may be as long as a request's, and has some lines of ours.
+    maxSendHeaderBlockLength: 64 * 1024 + limits.headBytes + 32 * limits.headers,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
   });
