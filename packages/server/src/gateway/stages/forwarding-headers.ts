@@ -67,15 +67,29 @@ function without(headers: string[], isLeftOut: (name: string) => boolean): strin
   return headers;
 }
 
-/** No proxy writes them with underscores: whoever did came through it. */
+/** No proxy writes them with other marks: whoever did came through it. */
 function isRewritten(name: string): boolean {
-  return rewritten.has(name) || (name.includes('_') && isClaim(name));
+  return rewritten.has(name) || (otherMark.test(name) && isClaim(name));
 }
 
+// Members behind CGI and its like cannot tell x_real_ip or x.real.ip from x-real-ip.
+const otherMark = /[^a-z0-9-]/;
+const otherMarks = /[^a-z0-9-]/g;
+
+// What proxies of other makers say about the client's address.
+const addresses = new Set([
+  'x-real-ip',
+  'client-ip',
+  'x-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'x-cluster-client-ip',
+  'fastly-client-ip',
+]);
+
 function isClaim(name: string): boolean {
-  // Members behind CGI and its like cannot tell x_real_ip from x-real-ip.
-  const plain = name.includes('_') ? name.replaceAll('_', '-') : name;
-  return plain === 'forwarded' || plain === 'x-real-ip' || plain.startsWith('x-forwarded-');
+  const plain = otherMark.test(name) ? name.replace(otherMarks, '-') : name;
+  return plain === 'forwarded' || plain.startsWith('x-forwarded-') || addresses.has(plain);
 }
 
 const noClaims: Readonly<Record<string, string | undefined>> = {};
