@@ -25,8 +25,10 @@ function answersOf(bytes) {
   return async (/** @type {import('../run.mjs').Run} */ { rounds, print, progress }) => {
     progress(`gateway, answers of ${bytes} bytes: ${rounds} rounds`);
     const upstream = await startNginx(
-      (_folder, port) => `server { listen 127.0.0.1:${port}; location / { return 200 "${'x'.repeat(bytes)}"; } }`,
-      { core: generatorCore },
+      (folder, port) => `
+        open_file_cache max=10;
+        server { listen 127.0.0.1:${port}; location = /item { default_type text/plain; alias ${folder}/answer; } }`,
+      { core: generatorCore, files: { answer: 'x'.repeat(bytes) } },
     );
     const contenders = await startContenders(upstream.port);
     try {

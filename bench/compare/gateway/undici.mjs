@@ -25,6 +25,8 @@ listening(
         },
       )
       .catch((/** @type {Error} */ error) => {
+        // The generator leaves in the middle of what it asked for.
+        if (response.destroyed) return;
         console.error(error.message);
         if (!response.headersSent) response.writeHead(502);
         response.end();
