@@ -95,7 +95,7 @@ async function startOver(
     const nextGateway = gatewayOf(next);
     const nextTls = readTls(nextGateway.tls);
     plans.change(nextGateway, () => limiting.change(next));
-    front.reconfigure(nextGateway.limits, nextTls);
+    front.renewCertificate(nextTls);
     tokens.set(next.security.tokens);
     log.level = next.logs.level;
     log.hide(next.security.tokens);

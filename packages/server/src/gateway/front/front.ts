@@ -8,7 +8,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { monotonicClock } from 'sluice';
-import type { GatewayLimits } from '../../config/gateway-config.ts';
 import type { ListenOn, TlsFiles } from '../../service/door.ts';
 import type { Client, Exchange } from '../exchange.ts';
 import { clientOf } from './client.ts';
@@ -33,8 +32,8 @@ export interface Front {
   stopListening(): void;
   /** Finishes what was begun, at most so long, and closes all connections. */
   drain(timeoutMs: number): Promise<void>;
-  /** For what comes from now on. Whether there is TLS or HTTP/2 cannot be changed. */
-  reconfigure(limits: GatewayLimits, tls: TlsFiles | undefined): void;
+  /** For connections that come from now on. Whether there is TLS at all cannot be changed. */
+  renewCertificate(tls: TlsFiles | undefined): void;
 }
 
 /** `handle` must not throw, and must answer each exchange that is not gone. */
@@ -100,10 +99,7 @@ class ListeningFront implements Front {
     this.#closed.abort();
   }
 
-  reconfigure(limits: GatewayLimits, tls: TlsFiles | undefined): void {
-    this.#context.limits = limits;
-    this.#server.maxConnections = limits.connections;
-    this.#sessions = http2Sessions(limits);
+  renewCertificate(tls: TlsFiles | undefined): void {
     if (tls !== undefined && 'setSecureContext' in this.#server) {
       (this.#server as TlsServer).setSecureContext(secretsOf(tls));
     }
