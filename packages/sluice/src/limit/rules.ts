@@ -4,7 +4,7 @@
  *
  *      subject ──► which rules apply ──► one batch of checks ──► store ──► decisions ──► allowed, tightest
  */
-import { algorithmOf, type TimeOptions } from '../algorithms/algorithm.ts';
+import { algorithmOf, canDelay, type TimeOptions } from '../algorithms/algorithm.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
@@ -189,7 +189,8 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     one: ReadRule,
     key: string,
     subject: Subject,
-    { cost, atMs, maxDelayMs }: { readonly cost: number; readonly atMs?: number; readonly maxDelayMs?: number },
+    cost: number,
+    { atMs, maxDelayMs }: { readonly atMs?: number; readonly maxDelayMs?: number },
     operation: 'check' | 'peek' | 'reserve',
   ): Check {
     const { name, shadow, onStoreFailure } = one.rule;
@@ -198,14 +199,26 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     const changedMs = atMs === undefined ? Math.max(sinceMs, one.overrides.changedMs(key)) : undefined;
     // What is taken as a lease has to be found again to be released.
     const leased: Operation = operation !== 'peek' && algorithmOf(policy).release ? 'acquire' : operation;
-    return { name, key, policy, cost, operation: leased, sinceMs, changedMs, shadow, onStoreFailure, maxDelayMs };
+    // A policy that never delays is asked by the short way.
+    const longestMs = maxDelayMs !== undefined && canDelay(policy) ? maxDelayMs : undefined;
+    return {
+      name,
+      key,
+      policy,
+      cost,
+      operation: leased,
+      sinceMs,
+      changedMs,
+      shadow,
+      onStoreFailure,
+      maxDelayMs: longestMs,
+    };
   }
 
   function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
     const one = ruleOf(rule);
     const subject = call.tier === undefined ? {} : { tier: call.tier };
-    const asked = { ...call, cost: checkCost(call.cost ?? 1) };
-    const check = checkOf(one, stateKey(one, key), subject, asked, operation);
+    const check = checkOf(one, stateKey(one, key), subject, checkCost(call.cost ?? 1), call, operation);
     return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
       const { allowed } = decision as Decision;
       if (operation === 'check') one.counts[allowed ? 'allowed' : 'refused'] += 1;
@@ -225,7 +238,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       const key = keyIn(subject, one);
       if (key === undefined) continue;
       asked.push(one);
-      checks.push(checkOf(one, key, subject, { ...call, cost }, operation));
+      checks.push(checkOf(one, key, subject, cost, call, operation));
     }
     if (checks.length === 0) return { allowed: true, tightest: undefined, decisions: [] };
     return andThen(store.apply(checks, atMs, call.requestId), (decisions) => {
