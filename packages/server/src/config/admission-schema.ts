@@ -11,7 +11,7 @@ import {
 } from './schema-kinds.ts';
 import { source } from './source-schema.ts';
 
-const weight = { above: 0, to: 1_000_000 };
+const weight = { from: 0.01, to: 1_000_000 };
 
 /** Found by measuring, between two bounds. */
 export const adaptiveSchema = section(

@@ -189,7 +189,7 @@ gateway:
   admissions:
     main: { tenant: usr, weights: { gold: -1 }, priority: user, priorities: { high: 10 } }
                     ^ gateway.admissions.main.tenant is "usr", and there is no such field. Did you mean user? A header is written header:usr.
-                                          ^ gateway.admissions.main.weights.gold must be a number above 0 to 1000000, got -1.
+                                          ^ gateway.admissions.main.weights.gold must be a number from 0.01 to 1000000, got -1.
                                                                                     ^ gateway.admissions.main.priorities.high must be a whole number from 0 to 9, got 10.
 =====
 gateway:
