@@ -47,7 +47,8 @@ export function headerLines(source: unknown): HeaderLines {
       const text = textOf(one);
       if (text !== undefined && known.length < maxLines && text.length <= maxLineLength) known.push(text.trim());
     }
-    lines.set(lowerCase, known);
+    // A name without a value says nothing: as if it were not there.
+    if (known.length > 0) lines.set(lowerCase, known);
   }
   return lines;
 }

@@ -127,6 +127,8 @@ describe('whatever the headers say', () => {
         expect(parseRateLimitHeaders(pairs.flat(), { nowMs })).toEqual(expected);
         expect(parseRateLimitHeaders(source, { nowMs })).toEqual(expected);
       }),
+      // A name without a line took the headers for those of another draft.
+      { examples: [[{ RateLimit: '100;w=60', 'RateLimit-Limit': [] }]] },
     );
   });
 
