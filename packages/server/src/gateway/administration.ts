@@ -5,7 +5,7 @@ import type { Address, Config } from '../config/config.ts';
 import { httpDoor } from '../http/http-door.ts';
 import { type RefusedKeys, topRefused } from '../operations/refused-keys.ts';
 import type { DoorSettings } from '../service/door.ts';
-import type { LocalService } from '../service/local-service.ts';
+import { answersOf, type LocalService } from '../service/local-service.ts';
 import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
 
@@ -48,17 +48,7 @@ export function administered(
 ): Service {
   return {
     ...own,
-    check: (subject, call) => local.check(subject, call),
-    checkRule: (rule, key, call) => local.checkRule(rule, key, call),
-    checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
-    throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
-    shouldRateLimit: (request) => local.shouldRateLimit(request),
-    ruleData: () => local.ruleData(),
-    inspect: (rule, key) => local.inspect(rule, key),
-    reset: (rule, key) => local.reset(rule, key),
-    override: (rule, key, override) => local.override(rule, key, override),
-    removeOverride: (rule, key) => local.removeOverride(rule, key),
-    overrides: () => local.overrides(),
+    ...answersOf(local),
     topRefused: (most) => topRefused(refusals.read(), most),
   };
 }

@@ -1,4 +1,5 @@
 // Whatever is sent, the door lives, answers in kind or hangs up, and serves the others. The seed is printed; FUZZ_SEED replays it.
+import { seededRandom } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { documentedApi } from './documented.test-support.ts';
 import { answeringLater, checkBytes, type Json, type Opened, open, RawClient } from './http-door.test-support.ts';
@@ -7,18 +8,7 @@ import { routesOf } from './routes.ts';
 
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
 
-/** Small and repeatable (mulberry32). */
-function randomOf(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-const random = randomOf(seed);
+const random = seededRandom(seed);
 const below = (n: number): number => Math.floor(random() * n);
 const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T;
 const bytesOf = (n: number): string => Array.from({ length: n }, () => String.fromCharCode(below(256))).join('');

@@ -17,7 +17,7 @@ import { type DoorName, serviceMetrics } from '../operations/metrics.ts';
 import { refusedKeys, topRefused } from '../operations/refused-keys.ts';
 import { startTracing } from '../operations/tracing.ts';
 import type { TlsFiles } from '../service/door.ts';
-import { LocalService } from '../service/local-service.ts';
+import { answersOf, LocalService } from '../service/local-service.ts';
 import { type OpenStore, openStore } from '../service/open-store.ts';
 import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
@@ -98,17 +98,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   }
 
   const service: Service = {
-    check: (subject, call) => local.check(subject, call),
-    checkRule: (rule, key, call) => local.checkRule(rule, key, call),
-    checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
-    throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
-    shouldRateLimit: (request) => local.shouldRateLimit(request),
-    ruleData: () => local.ruleData(),
-    inspect: (rule, key) => local.inspect(rule, key),
-    reset: (rule, key) => local.reset(rule, key),
-    override: (rule, key, override) => local.override(rule, key, override),
-    removeOverride: (rule, key) => local.removeOverride(rule, key),
-    overrides: () => local.overrides(),
+    ...answersOf(local),
     topRefused: async (most) =>
       topRefused(
         (await measures()).flatMap((one) => one.refusals),

@@ -18,7 +18,7 @@ import type { CheckMeter } from '../operations/check-meter.ts';
 import type { RefusedKeys } from '../operations/refused-keys.ts';
 import { AdHocPolicies, isLarge } from './ad-hoc-policies.ts';
 import { andThen } from './answer.ts';
-import type { Answer, KeyState, ServiceCall, ThrottleNumbers, ThrottleReply } from './service.ts';
+import type { Answer, KeyState, Service, ServiceCall, ThrottleNumbers, ThrottleReply } from './service.ts';
 import { ThrottleService } from './throttle-service.ts';
 
 /** Answers Envoy. */
@@ -35,6 +35,23 @@ export interface LocalServiceParts {
   readonly checks: CheckMeter;
   readonly refusals: RefusedKeys;
   readonly envoy: DescriptorLimiter;
+}
+
+/** The part of a service that is the same wherever it runs: what is asked of the rules and their store. */
+export function answersOf(local: LocalService): Omit<Service, 'topRefused' | 'reload' | 'metrics' | 'readiness'> {
+  return {
+    check: (subject, call) => local.check(subject, call),
+    checkRule: (rule, key, call) => local.checkRule(rule, key, call),
+    checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
+    throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
+    shouldRateLimit: (request) => local.shouldRateLimit(request),
+    ruleData: () => local.ruleData(),
+    inspect: (rule, key) => local.inspect(rule, key),
+    reset: (rule, key) => local.reset(rule, key),
+    override: (rule, key, override) => local.override(rule, key, override),
+    removeOverride: (rule, key) => local.removeOverride(rule, key),
+    overrides: () => local.overrides(),
+  };
 }
 
 /** What requests with a policy of their own are counted under. */

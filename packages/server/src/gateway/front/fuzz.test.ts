@@ -1,7 +1,9 @@
 // Whatever is sent, the front lives, hands on what is a request and nothing else, and serves the others. The seed is printed; FUZZ_SEED
 // replays it.
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '@sluice/test-servers';
+import { seededRandom } from 'sluice/testing';
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../exchange.ts';
 import { malformedCorpus } from '../wire/malformed-corpus.test-support.ts';
@@ -19,18 +21,7 @@ import {
 
 const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
 
-/** Small and repeatable (mulberry32). */
-function randomOf(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-const random = randomOf(seed);
+const random = seededRandom(seed);
 const below = (n: number): number => Math.floor(random() * n);
 const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T;
 const anyBytes = (n: number): Buffer => Buffer.from(Array.from({ length: n }, () => below(256)));
