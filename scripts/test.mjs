@@ -1,14 +1,16 @@
 // `npm test` runs everything; `npm run check` (--quick) leaves out coverage, sizes, the packed tarball and what starts servers.
 // The steps run one after another, cheapest first, and the first failure ends the run.
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { failuresFile } from './failures-reporter.mjs';
 import { build, installDependencies, root, run } from './set-up.mjs';
 
 const isQuick = process.argv.includes('--quick');
 const resultFile = join(root, '.cache/test-result.json');
-rmSync(resultFile, { force: true });
+for (const file of [resultFile, failuresFile]) rmSync(file, { force: true });
 
-const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`];
+const reporters = ['--reporter=default', '--reporter=./scripts/failures-reporter.mjs', '--reporter=json'];
+const vitest = ['run', ...reporters, `--outputFile.json=${resultFile}`];
 
 // Tests of the package as it is published, tests with real servers and processes, and those that try thousands of inputs.
 const slow = [
@@ -56,6 +58,7 @@ for (const [name, step] of steps) {
   break;
 }
 
+if (failedStep && existsSync(failuresFile)) console.error(`\n${readFileSync(failuresFile, 'utf8')}`);
 if (failedStep) console.error(`\nThe step "${failedStep}" failed; its output is above. Later steps did not run.`);
 console.log(`\n${testCounts()}`);
 process.exit(failedStep ? 1 : 0);
