@@ -5,6 +5,10 @@ import { writeFileSync } from 'node:fs';
 export const failuresFile = new URL('../.cache/failures.txt', import.meta.url);
 
 export default class FailuresReporter {
+  /**
+   * @param {readonly import('vitest/node').TestModule[]} modules
+   * @param {readonly import('vitest/node').SerializedError[]} errors
+   */
   onTestRunEnd(modules, errors) {
     const lines = errors.map((error) => `outside of any test: ${error.stack ?? error.message ?? error}`);
     for (const module of modules) {
@@ -12,7 +16,7 @@ export default class FailuresReporter {
       for (const test of module.children.allTests('failed')) {
         lines.push(
           `${module.moduleId}: ${test.fullName}`,
-          ...test.result().errors.map((error) => `    ${error.message}`),
+          ...(test.result().errors ?? []).map((error) => `    ${error.message}`),
         );
       }
     }
