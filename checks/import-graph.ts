@@ -10,6 +10,7 @@ export const folderOrder = [
   'schedule',
   'balance',
   'layers',
+  'client',
   'protect',
   'stores',
   'algorithms',
@@ -52,8 +53,12 @@ export function importViolations(graph: ImportGraph): string[] {
   return violations;
 }
 
-/** Middleware speaks in the types of its framework, which whoever uses it has. Only Nest's has to be there at run time too. */
+/**
+ * Middleware speaks in the types of its framework, which whoever uses it has. Only Nest's has to be there at run time too, and what the
+ * cluster's client opens connections with.
+ */
 const frameworks: Readonly<Record<string, readonly string[]>> = {
+  'client/': ['node:crypto', 'node:net', 'node:tls'],
   'http/express/': ['express', 'node:http'],
   'http/fastify/': ['fastify', 'node:http'],
   'http/hono/': ['hono', 'hono/http-exception'],

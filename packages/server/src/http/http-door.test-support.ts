@@ -87,6 +87,7 @@ export function realService({ store: storeOf, rules = rulesText }: OpenOptions =
     check: (subject, call) => local.check(subject, call),
     checkRule: (rule, key, call) => local.checkRule(rule, key, call),
     checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
+    apply: (sent, requestId) => local.apply(sent, requestId),
     throttle: (...given) => local.throttle(...given),
     shouldRateLimit: (request) => local.shouldRateLimit(request),
     ruleData: () => local.ruleData(),

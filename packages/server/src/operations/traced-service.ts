@@ -60,6 +60,15 @@ export function tracedService(service: Service, tracing: Tracing, protocol: Prot
         () => service.checkPolicy(policy, key, call),
         ({ allowed }) => described(allowed, 'ad-hoc'),
       ),
+    apply: (checks, requestId) =>
+      traced(
+        'apply',
+        undefined,
+        () => service.apply(checks, requestId),
+        // Names of checks are the caller's.
+        (decisions) => described(!decisions.some(({ allowed, shadow }) => !allowed && !shadow), undefined),
+      ),
+    answersAtOnce: service.answersAtOnce,
     throttle: (bytes, start, end, numbers, quantity) =>
       traced(
         'throttle',

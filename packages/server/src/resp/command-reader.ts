@@ -17,6 +17,15 @@ export interface ReaderLimits {
   /** Bytes of one argument, and of all of them with what stands around them. */
   readonly argumentBytes: number;
   readonly commandBytes: number;
+  /** One command that may be longer than the others. */
+  readonly large?: LargeCommand | undefined;
+}
+
+export interface LargeCommand {
+  /** In lower case. */
+  readonly name: string;
+  /** Of the whole command. */
+  readonly bytes: number;
 }
 
 /** What `read` found. */
@@ -83,13 +92,16 @@ export class CommandReader {
       const length = this.readLength(buffer, at + 1, to);
       if (length === lineIsIncomplete) return this.wait(Math.max(to + 1, at + leastArgumentBytes * (count - i)));
       // An absent argument (-1) is fine in a reply and nonsense in a command.
-      if (length === notALength || buffer[at + 1] === MINUS || length > limits.argumentBytes) {
+      if (length === notALength || buffer[at + 1] === MINUS) return this.fail('invalid bulk length');
+      if (length > limits.argumentBytes && !this.mayBeLarge(buffer, i, length, limits)) {
         return this.fail('invalid bulk length');
       }
       const start = this.afterLine;
       const stop = start + length;
       at = stop + 2;
-      if (at - from > limits.commandBytes) return this.fail(`request longer than ${limits.commandBytes} bytes`);
+      if (at - from > limits.commandBytes && !this.mayBeLarge(buffer, i, at - from, limits)) {
+        return this.fail(`request longer than ${limits.commandBytes} bytes`);
+      }
       if (at > to) return this.wait(at + leastArgumentBytes * (count - i - 1));
       if (buffer[stop] !== CR || buffer[stop + 1] !== LF) return this.fail('bulk string longer than its length');
       starts[i] = start;
@@ -98,6 +110,13 @@ export class CommandReader {
     this.count = count;
     this.end = at;
     return complete;
+  }
+
+  /** Asked only about what is too long for other commands: whether the command, whose argument `i` is being read, is the one that may. */
+  private mayBeLarge(buffer: Buffer, i: number, bytes: number, { large }: ReaderLimits): boolean {
+    if (large === undefined || i === 0 || bytes > large.bytes) return false;
+    const [start, stop] = [this.starts[0]!, this.stops[0]!];
+    return stop - start === large.name.length && buffer.toString('latin1', start, stop).toLowerCase() === large.name;
   }
 
   /** The whole number up to the end of the line; a negative one, which Redis takes for an empty array, is 0. */

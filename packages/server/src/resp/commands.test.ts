@@ -13,6 +13,7 @@ test.each([
   [['SELECT', 0], 'OK'],
   [['READONLY'], 'OK'],
   [['READWRITE'], 'OK'],
+  [['ASKING'], 'OK'],
   [['RESET'], 'RESET'],
   [['QUIT'], 'OK'],
   [['AUTH', 'default', 'anything'], 'OK'],
@@ -67,7 +68,7 @@ test.each([
   [['CONFIG', 'SET', 'save', ''], "ERR unknown subcommand 'SET'. CONFIG knows GET."],
   [
     ['CLUSTER', 'constructor'],
-    "ERR unknown subcommand 'constructor'. CLUSTER knows SLOTS, SHARDS, NODES, MYID, INFO, KEYSLOT.",
+    "ERR unknown subcommand 'constructor'. CLUSTER knows SLOTS, SHARDS, NODES, REPLICAS, MYID, INFO, KEYSLOT.",
   ],
   [['COMMAND', 'GETKEYS', 'PING'], 'ERR The command has no key arguments'],
   [['COMMAND', 'GETKEYS', 'nosuch'], 'ERR Invalid command specified'],
@@ -164,7 +165,7 @@ test('COMMAND tells which argument is the key', async () => {
   expect(await connection.call('COMMAND', 'COUNT')).toBe(all.length);
   expect(await connection.call('COMMAND', 'LIST')).toEqual(all.map(([name]) => name));
   const keyAt = Object.fromEntries(all.filter((info) => info[3] !== 0).map((info) => [info[0], info[3]]));
-  expect(keyAt).toEqual({ 'cl.throttle': 1, 'sluice.check': 2, 'sluice.policy': 1 });
+  expect(keyAt).toEqual({ 'cl.throttle': 1, 'sluice.apply': 4, 'sluice.check': 2, 'sluice.policy': 1 });
   const [check] = (await connection.call('COMMAND', 'INFO', 'sluice.check')) as Value[][];
   const [specification] = check![8] as Set<Map<string, Map<string, Value>>>;
   expect(specification!.get('begin_search')!.get('spec')).toEqual(new Map([['index', 2]]));

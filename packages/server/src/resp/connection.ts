@@ -13,7 +13,7 @@ import type { LimitsConfig } from '../config/config.ts';
 import type { DoorMeter } from '../service/door-meter.ts';
 import type { Log } from '../service/log.ts';
 import { type CommandTable, hasArity } from './command.ts';
-import { incomplete, malformed, mostArguments, type ReaderLimits } from './command-reader.ts';
+import { incomplete, type LargeCommand, malformed, mostArguments, type ReaderLimits } from './command-reader.ts';
 import { CommandError, errorReply, wrongArity } from './error-reply.ts';
 import { type Place, ReplyQueue } from './reply-queue.ts';
 import type { ReplyWriter } from './reply-writer.ts';
@@ -27,6 +27,8 @@ export interface DoorContext {
   readonly limits: LimitsConfig;
   readonly meter: DoorMeter;
   readonly log: Log;
+  /** A command that `limits` do not hold for. */
+  readonly large: LargeCommand | undefined;
   /** The time of the last look at the clock; idle connections need no better one. */
   nowMs: number;
   /** Bytes of requests that are not yet whole, of all connections. */
@@ -48,7 +50,12 @@ const mostRestBytes = 64 * 1024 * 1024;
 const smallRestBytes = 16 * 1024;
 
 /** As Redis has it: who has not shown a token cannot make the server hold much. */
-const strangersLimits: ReaderLimits = { arguments: 10, argumentBytes: 16 * 1024, commandBytes: 64 * 1024 };
+const strangersLimits: ReaderLimits = {
+  arguments: 10,
+  argumentBytes: 16 * 1024,
+  commandBytes: 64 * 1024,
+  large: undefined,
+};
 
 export class Connection {
   readonly session: Session;
@@ -78,8 +85,9 @@ export class Connection {
     this.session = session;
     this.door = door;
     this.lastBytesMs = door.nowMs;
+    const { large } = door;
     const { bodyBytes } = door.limits;
-    this.fullLimits = { arguments: mostArguments, argumentBytes: bodyBytes, commandBytes: bodyBytes };
+    this.fullLimits = { arguments: mostArguments, argumentBytes: bodyBytes, commandBytes: bodyBytes, large };
     socket.on('data', (chunk) => this.receive(chunk));
     socket.on('drain', () => this.onDrain());
     socket.on('close', () => this.forget());

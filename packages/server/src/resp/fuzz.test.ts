@@ -36,6 +36,8 @@ const more = [
   'DOCS',
   'LIST',
   'KEYSLOT',
+  'REPLICAS',
+  'SLUICE.PEER',
   'COST',
   'ID',
   'BURST',

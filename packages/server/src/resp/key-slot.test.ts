@@ -18,3 +18,10 @@ test.each([
 ])('the key %j is in slot %d', (key, slot) => {
   expect(keySlot(Buffer.from(key, key.includes('\xfe') ? 'latin1' : 'utf8'))).toBe(slot);
 });
+
+test('a key is looked at where it lies, and nothing around it counts', () => {
+  for (const key of ['foo', '{user}:1', 'foo{}{bar}', '{a', '', '}{a}']) {
+    const bytes = Buffer.from(`x{y}${key}}z{w}`);
+    expect(keySlot(bytes, 4, 4 + key.length)).toBe(keySlot(Buffer.from(key)));
+  }
+});

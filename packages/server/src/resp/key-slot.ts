@@ -1,5 +1,5 @@
 /** Which of a cluster's slots a key belongs to: CRC16 (XMODEM) of its hash tag, or of all of it. */
-export const slots = 16_384;
+import { slots } from '../cluster/shards.ts';
 
 const polynomial = 0x1021;
 const OPEN = 0x7b;
@@ -11,15 +11,25 @@ const table = new Uint16Array(256).map((_, byte) => {
   return crc;
 });
 
-export function keySlot(key: Buffer): number {
+/** Of the key in `bytes[start..stop)`: where it lies, since every command of a cluster's node asks. */
+export function keySlot(bytes: Uint8Array, start = 0, stop = bytes.length): number {
   let crc = 0;
-  for (const byte of tagOf(key)) crc = ((crc << 8) & 0xffff) ^ table[((crc >> 8) ^ byte) & 0xff]!;
-  return crc % slots;
+  for (let at = start; at < stop; at += 1) {
+    const byte = bytes[at]!;
+    if (byte === OPEN) return slotOfTag(bytes, start, at, stop);
+    crc = ((crc << 8) & 0xffff) ^ table[(crc >> 8) ^ byte]!;
+  }
+  return crc & (slots - 1);
 }
 
 /** What stands between the first `{` and the next `}`, unless that is nothing: such keys share a node. */
-function tagOf(key: Buffer): Buffer {
-  const open = key.indexOf(OPEN);
-  const close = open < 0 ? -1 : key.indexOf(CLOSE, open + 1);
-  return close > open + 1 ? key.subarray(open + 1, close) : key;
+function slotOfTag(bytes: Uint8Array, start: number, open: number, stop: number): number {
+  let close = open + 1;
+  while (close < stop && bytes[close] !== CLOSE) close += 1;
+  const hasTag = close < stop && close > open + 1;
+  let crc = 0;
+  for (let at = hasTag ? open + 1 : start; at < (hasTag ? close : stop); at += 1) {
+    crc = ((crc << 8) & 0xffff) ^ table[(crc >> 8) ^ bytes[at]!]!;
+  }
+  return crc & (slots - 1);
 }

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type Clock, gcra, limiter, memoryStore, rules, slidingLog } from 'sluice';
 import { onTestFinished } from 'vitest';
+import type { ClusterDoor } from '../cluster/view.ts';
 import type { LimitsConfig } from '../config/config.ts';
 import type { Door, TlsFiles } from '../service/door.ts';
 import { type DoorMeter, doorMeter } from '../service/door-meter.ts';
@@ -29,6 +30,7 @@ export function limitingService(clock?: Clock): RespService {
       configured.checkKey(rule, key, { ...(cost !== undefined && { cost }), ...(requestId && { requestId }) }),
     checkPolicy: (policy, key, { cost = 1 } = {}) =>
       limiter(policy, { store, name: JSON.stringify(policy) }).check(key, cost),
+    apply: (checks, requestId) => store.apply(checks, undefined, requestId),
   };
 }
 
@@ -46,6 +48,8 @@ export class HeldService implements RespService {
   readonly checkRule: RespService['checkRule'] = (...question) => this.later(() => this.service.checkRule(...question));
   readonly checkPolicy: RespService['checkPolicy'] = (...question) =>
     this.later(() => this.service.checkPolicy(...question));
+
+  readonly apply: RespService['apply'] = (...question) => this.later(() => this.service.apply(...question));
 
   private later<T>(ask: () => Answer<T>): Promise<T> {
     // Asked at once and answered later, as over a network.
@@ -71,6 +75,9 @@ export interface OpenDoorOptions {
   readonly tokens?: readonly string[];
   readonly tls?: TlsFiles;
   readonly clock?: Clock;
+  readonly cluster?: ClusterDoor;
+  /** Default: any that is free. */
+  readonly port?: number;
 }
 
 export interface OpenDoor {
@@ -94,10 +101,11 @@ export async function openDoor(options: OpenDoorOptions = {}): Promise<OpenDoor>
       tls: options.tls,
       meter,
       log: { debug: () => undefined, info: () => undefined, warn: complain, error: complain },
+      cluster: options.cluster,
     },
     options.clock ? { clock: options.clock } : {},
   );
-  await door.listen({ host: '127.0.0.1', port: 0 });
+  await door.listen({ host: '127.0.0.1', port: options.port ?? 0 });
   onTestFinished(() => door.drain(0));
   const { port } = door.server.address() as AddressInfo;
   return { door, port, meter, complaints, client: () => rawClient(port) };

@@ -5,19 +5,22 @@ import { type Clock, monotonicClock } from 'sluice';
 import type { Door, DoorSettings, ListenOn } from '../service/door.ts';
 import type { Service } from '../service/service.ts';
 import { type Command, CommandTable } from './command.ts';
+import { applyCommand } from './commands/apply.ts';
 import { clientCommand } from './commands/client.ts';
 import { clusterCommand } from './commands/cluster.ts';
 import { commandCommand } from './commands/command.ts';
 import { connectionCommands } from './commands/connection.ts';
 import { checkCommand, policyCommand } from './commands/decisions.ts';
+import { largePeerCommand, peerCommand } from './commands/peer.ts';
 import { configCommand, infoCommand } from './commands/server.ts';
 import { throttleCommand } from './commands/throttle.ts';
 import { Connection, type DoorContext } from './connection.ts';
+import { routedCommand } from './routed-command.ts';
 import { endpointOf, Session } from './session.ts';
 import { Turn } from './turn.ts';
 
 /** What this door asks of the service. */
-export type RespService = Pick<Service, 'throttle' | 'checkRule' | 'checkPolicy'>;
+export type RespService = Pick<Service, 'throttle' | 'checkRule' | 'checkPolicy' | 'apply' | 'answersAtOnce'>;
 
 export interface RespDoorOptions {
   /** Times idle and slow connections. Default: the real one. */
@@ -34,7 +37,7 @@ export function respDoor(
   settings: DoorSettings,
   { clock = monotonicClock }: RespDoorOptions = {},
 ): Door {
-  const { limits, meter, log, tls, tokens } = settings;
+  const { limits, meter, log, tls, tokens, cluster } = settings;
   const connections = new Set<Connection>();
   const sockets = new Set<Socket>();
   let lastId = 0;
@@ -43,19 +46,22 @@ export function respDoor(
     throttleCommand(service),
     checkCommand(service),
     policyCommand(service),
+    applyCommand(service, cluster),
     ...connectionCommands({ tokens, meter }),
     clientCommand({ sessions: () => sessionsOf(connections), nowMs: () => clock.now() }),
-    clusterCommand(tls !== undefined),
+    clusterCommand({ cluster, isTls: tls !== undefined }),
+    peerCommand(cluster),
     infoCommand({ meter, limits, nowMs: () => clock.now() }),
     configCommand({ meter, limits, nowMs: () => clock.now() }),
     commandCommand(() => context.table),
   ];
   const context: DoorContext = {
     turn: new Turn(limits.keyBytes),
-    table: new CommandTable(commands),
+    table: new CommandTable(cluster ? commands.map((command) => routedCommand(command, cluster)) : commands),
     limits,
     meter,
     log,
+    large: cluster && largePeerCommand,
     nowMs: clock.now(),
     restBytes: 0,
     isDraining: false,

@@ -6,6 +6,7 @@
  *      await door.drain(timeoutMs)           no new connections; what was begun is finished; then everything is closed
  */
 import type { Server } from 'node:net';
+import type { ClusterDoor } from '../cluster/view.ts';
 import type { LimitsConfig } from '../config/config.ts';
 import type { DoorMeter } from './door-meter.ts';
 import type { Log } from './log.ts';
@@ -19,6 +20,8 @@ export interface DoorSettings {
   readonly tls: TlsFiles | undefined;
   readonly meter: DoorMeter;
   readonly log: Log;
+  /** The node of a cluster that this is; undefined: a server of its own. */
+  readonly cluster?: ClusterDoor | undefined;
 }
 
 export interface TlsFiles {

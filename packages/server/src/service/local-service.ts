@@ -12,12 +12,14 @@ import {
   type Store,
   type Subject,
 } from 'sluice';
+import type { SentCheck } from 'sluice/client';
 import type { Config } from '../config/config.ts';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
 import type { CheckMeter } from '../operations/check-meter.ts';
 import type { RefusedKeys } from '../operations/refused-keys.ts';
 import { AdHocPolicies, isLarge } from './ad-hoc-policies.ts';
 import { andThen } from './answer.ts';
+import { SentChecks, timedChecks } from './sent-checks.ts';
 import type { Answer, KeyState, Service, ServiceCall, ThrottleNumbers, ThrottleReply } from './service.ts';
 import { ThrottleService } from './throttle-service.ts';
 
@@ -43,6 +45,8 @@ export function answersOf(local: LocalService): Omit<Service, 'topRefused' | 're
     check: (subject, call) => local.check(subject, call),
     checkRule: (rule, key, call) => local.checkRule(rule, key, call),
     checkPolicy: (policy, key, call) => local.checkPolicy(policy, key, call),
+    apply: (checks, requestId) => local.apply(checks, requestId),
+    answersAtOnce: local.answersAtOnce,
     throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
     shouldRateLimit: (request) => local.shouldRateLimit(request),
     ruleData: () => local.ruleData(),
@@ -57,20 +61,31 @@ export function answersOf(local: LocalService): Omit<Service, 'topRefused' | 're
 /** What requests with a policy of their own are counted under. */
 export const adHocRule = 'ad-hoc';
 
+// Reading the clock costs as much as half a check, so of the checks that come whole only some are timed.
+const timedEvery = 64;
+
 export class LocalService {
   private readonly parts: LocalServiceParts;
   private readonly throttles: ThrottleService;
   private readonly adHoc = new AdHocPolicies();
+  private readonly sent = new SentChecks();
+  private untilTimed = 0;
+  private ruleNames: ReadonlySet<string>;
   // Over a store that answers later its answers are promises; `andThen` minds that.
   private rules: Rules;
   private config: Config;
   // Places are given back to the rules that gave them, also after a reload.
   private readonly leased = new WeakMap<RulesResult, Rules>();
 
+  /** Whether what is asked of the store is answered in the same turn. */
+  readonly answersAtOnce: boolean;
+
   constructor(parts: LocalServiceParts, config: Config) {
     this.parts = parts;
+    this.answersAtOnce = parts.store.mode === 'sync';
     this.throttles = new ThrottleService(parts.throttleStore ?? parts.store, parts.checks, parts.refusals);
     this.config = config;
+    this.ruleNames = ruleNamesOf(config);
     this.rules = rulesOf(config, parts.store);
   }
 
@@ -81,6 +96,7 @@ export class LocalService {
     const dropped = this.carryOverrides(overrides, next);
     this.rules = next;
     this.config = config;
+    this.ruleNames = ruleNamesOf(config);
     return dropped;
   }
 
@@ -156,6 +172,37 @@ export class LocalService {
         return { ...(decision as Decision), rule: adHocRule };
       },
     );
+  }
+
+  apply(checks: readonly SentCheck[], requestId?: string): Answer<Decision[]> {
+    const { store } = this.parts;
+    this.sent.admit(checks);
+    this.untilTimed = this.untilTimed === 0 ? timedEvery - 1 : this.untilTimed - 1;
+    const startMs = this.untilTimed === 0 ? performance.now() : 0;
+    const answer = this.counted(() =>
+      store.apply(
+        timedChecks(checks, () => store.clock.now()),
+        undefined,
+        requestId,
+      ),
+    );
+    return answer instanceof Promise
+      ? answer.then((decisions) => this.countSent(checks, decisions, startMs))
+      : this.countSent(checks, answer, startMs);
+  }
+
+  private countSent(checks: readonly SentCheck[], decisions: Decision[], startMs: number): Decision[] {
+    if (startMs !== 0) this.parts.checks.observe(performance.now() - startMs, timedEvery);
+    for (let i = 0; i < decisions.length; i += 1) {
+      const { name, key } = checks[i]!;
+      const { allowed, shadow, reason } = decisions[i]!;
+      // Callers invent names, and labels must not be theirs to invent.
+      const rule = this.ruleNames.has(name) ? name : adHocRule;
+      if (reason === 'store-failure') this.parts.checks.count(rule, 'error');
+      else this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
+      if (!allowed && !shadow) this.parts.refusals.count(rule, key);
+    }
+    return decisions;
   }
 
   throttle(
@@ -240,6 +287,10 @@ export class LocalService {
       return failed(error);
     }
   }
+}
+
+function ruleNamesOf({ rules: list }: Config): ReadonlySet<string> {
+  return new Set(list.map(({ name }) => name));
 }
 
 function rulesOf({ rules: list, allow, deny, ipv6Subnet }: Config, store: Store): Rules {

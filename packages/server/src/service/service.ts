@@ -10,6 +10,7 @@
  * that cannot answer as `store-unavailable`.
  */
 import type { ActiveOverride, Decision, Override, Policy, RulesResult, Subject } from 'sluice';
+import type { SentCheck } from 'sluice/client';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
 
 /** A value that is there at once, or will be. */
@@ -85,6 +86,16 @@ export interface Service {
   checkRule(rule: string, key: string, call?: ServiceCall): Answer<Decision>;
   /** A policy that came with the request; it is its own name, so equal policies share their keys. */
   checkPolicy(policy: Policy, key: string, call?: ServiceCall): Answer<Decision>;
+  /**
+   * Checks that came whole, with names and policies of the caller's own: all or nothing. A name is shared on purpose: that of a
+   * configured rule means its keys.
+   */
+  apply(checks: readonly SentCheck[], requestId?: string): Answer<Decision[]>;
+  /**
+   * Whether `apply` is answered in this process, of numbers that nobody else holds. Then the door remembers by itself what it answered,
+   * at a fraction of the cost, and gives no request ids.
+   */
+  readonly answersAtOnce?: boolean | undefined;
   /**
    * CL.THROTTLE for the key in `bytes[start..end)`. Throws `ThrottleError`, whose message is redis-cell's.
    * The reply object is the service's own and changes with the next call: read it at once.

@@ -4,6 +4,7 @@
  */
 import type { ActiveOverride, Decision, Override, Policy, RulesResult, Subject } from 'sluice';
 import { parsePolicy } from 'sluice';
+import { policyOfText, type SentCheck } from 'sluice/client';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
 import type {
   Answer,
@@ -27,6 +28,9 @@ export interface ThrottleChecker {
   ): Answer<ThrottleReply>;
 }
 
+/** A check on its way between threads: its policy as text, of which the same policy is made each time. */
+type CopiedCheck = Omit<SentCheck, 'policy'> & { readonly policy: string };
+
 /** What the main thread answers, by name. Arguments and answers are copied on their way. */
 export function serviceHandlers(service: Service) {
   return {
@@ -35,6 +39,11 @@ export function serviceHandlers(service: Service) {
     // The copy is plain data again.
     checkPolicy: (policy: { algorithm: string }, key: string, call?: ServiceCall) =>
       service.checkPolicy(parsePolicy(policy), key, call),
+    apply: (checks: readonly CopiedCheck[], requestId?: string) =>
+      service.apply(
+        checks.map((check) => ({ ...check, policy: policyOfText(check.policy) })),
+        requestId,
+      ),
     // What is answered at once is the service's own object, which the next call changes before it is sent.
     throttle: async (key: Uint8Array, numbers: ThrottleNumbers, quantity: number) => ({
       ...(await service.throttle(key, 0, key.length, numbers, quantity)),
@@ -59,6 +68,12 @@ export function remoteService({ call }: Channel, local: ThrottleChecker | undefi
     check: (subject, options) => call<RulesResult>('check', subject, options),
     checkRule: (rule, key, options) => call<Decision>('checkRule', rule, key, options),
     checkPolicy: (policy: Policy, key, options) => call<Decision>('checkPolicy', { ...policy }, key, options),
+    apply: (checks, requestId) =>
+      call<Decision[]>(
+        'apply',
+        checks.map((check): CopiedCheck => ({ ...check, policy: JSON.stringify(check.policy) })),
+        requestId,
+      ),
     throttle(bytes, start, end, numbers, quantity) {
       if (local) return local.throttle(bytes, start, end, numbers, quantity);
       return call<ThrottleReply>('throttle', Uint8Array.from(bytes.subarray(start, end)), numbers, quantity);

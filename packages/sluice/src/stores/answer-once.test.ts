@@ -61,6 +61,20 @@ it('forgets the oldest when there are too many', () => {
   expect(limit.check('a', { requestId: 'r100000' }).remaining).toBe(1_000_000 - 100_001);
 });
 
+it('tells requests of one id apart, also after it was used for another', () => {
+  const clock = new TestClock(0);
+  const limit = limiter(policy, { clock });
+  expect(limit.check('a', { requestId: 'r1' }).remaining).toBe(2);
+  clock.advance(30_000);
+  expect(limit.check('b', { requestId: 'r1', cost: 2 }).remaining).toBe(1);
+  expect(limit.check('b', { requestId: 'r1', cost: 1 }).remaining).toBe(0);
+  clock.advance(30_000);
+  // The first is forgotten, the others are not.
+  expect(limit.check('b', { requestId: 'r1', cost: 2 }).remaining).toBe(1);
+  expect(limit.check('b', { requestId: 'r1', cost: 1 }).remaining).toBe(0);
+  expect(limit.check('a', { requestId: 'r1' }).remaining).toBe(1);
+});
+
 it('holds for a request of many rules', () => {
   const guard = rules([{ name: 'all', policy }]);
   guard.check({}, { requestId: 'r1' });

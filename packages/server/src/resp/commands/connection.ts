@@ -141,8 +141,10 @@ export function connectionCommands({ tokens, meter }: ConnectionContext): readon
         turn.writer.simple('OK');
       },
     },
-    { name: 'readonly', arity: 1, summary: 'Accepted; there are no replicas.', group: 'cluster', run: ok },
-    { name: 'readwrite', arity: 1, summary: 'Accepted; there are no replicas.', group: 'cluster', run: ok },
+    // What clients of a cluster say to replicas, and on being told to ASK: here nobody reads, and nobody is told.
+    { name: 'readonly', arity: 1, summary: 'Accepted, and changes nothing.', group: 'cluster', run: ok },
+    { name: 'readwrite', arity: 1, summary: 'Accepted, and changes nothing.', group: 'cluster', run: ok },
+    { name: 'asking', arity: 1, summary: 'Accepted, and changes nothing.', group: 'cluster', run: ok },
   ];
 }
 

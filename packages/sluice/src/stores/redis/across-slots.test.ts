@@ -20,10 +20,10 @@ import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
+import { slotOf } from '../slot.ts';
 import type { Check } from '../store.ts';
 import { type Connected, clusterClients, freshPrefix } from './clients.test-support.ts';
 import { type RedisStore, redisStore } from './redis-store.ts';
-import { slotOf } from './slot.ts';
 
 const ten = fixedWindow({ limit: 10, window: '1h', align: 'first' });
 

@@ -17,10 +17,10 @@ import { createCluster as createCluster5 } from 'redis-5';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import type { SluiceError } from '../../vocabulary/errors.ts';
+import { slotOf } from '../slot.ts';
 import { type Connected, freshPrefix, sentinelClients, standaloneClients } from './clients.test-support.ts';
 import type { RedisClient } from './connection.ts';
 import { type RedisStore, redisStore } from './redis-store.ts';
-import { slotOf } from './slot.ts';
 
 const policy = fixedWindow({ limit: 100, window: '1h' });
 const check = { name: 'rule', key: 'key', policy, cost: 1 };

@@ -11,7 +11,7 @@
  * The braces make everything about one key share a slot of a cluster, so that rules about the same user are one round trip,
  * and a counter that many share (one IP, everybody) stays one counter. What is inside them has no brace of its own.
  */
-import { slotOf } from './slot.ts';
+import { slotOf } from '../slot.ts';
 
 export interface RedisKeys {
   record(name: string, key: string): string;

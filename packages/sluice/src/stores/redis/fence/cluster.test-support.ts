@@ -7,10 +7,10 @@ import { gcra } from '../../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../../algorithms/sliding-log/sliding-log.ts';
 import { limiter } from '../../../limit/limiter.ts';
 import type { Policy } from '../../../vocabulary/policy.ts';
+import { slotOf } from '../../slot.ts';
 import { type Connected, clusterClients, freshPrefix } from '../clients.test-support.ts';
 import { fencedKeys, redisKeys } from '../key.ts';
 import { type RedisStore, redisStore } from '../redis-store.ts';
-import { slotOf } from '../slot.ts';
 import { freshName, type Traffic, traffic } from './traffic.test-support.ts';
 
 export const partitions = 4096;

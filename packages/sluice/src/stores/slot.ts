@@ -9,10 +9,22 @@ const table = new Uint16Array(256).map((_, byte) => {
 });
 
 const utf8 = new TextEncoder();
+const beyondAscii = 0x80;
 
 export function slotOf(key: string): number {
+  const tag = tagOf(key);
   let crc = 0;
-  for (const byte of utf8.encode(tagOf(key))) crc = ((crc << 8) & 0xffff) ^ table[((crc >> 8) ^ byte) & 0xff]!;
+  for (let i = 0; i < tag.length; i += 1) {
+    const code = tag.charCodeAt(i);
+    if (code >= beyondAscii) return slotOfBytes(utf8.encode(tag));
+    crc = ((crc << 8) & 0xffff) ^ table[((crc >> 8) ^ code) & 0xff]!;
+  }
+  return crc % slots;
+}
+
+function slotOfBytes(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ table[((crc >> 8) ^ byte) & 0xff]!;
   return crc % slots;
 }
 

@@ -6,10 +6,10 @@
  *      slot 2: reserve ──► yes ─┼─► one said no ──► cancel on 1 and 2; whoever crashes before that has spent it
  *      slot 3: reserve ──► no  ─┘
  */
-import { algorithmOf } from '../../algorithms/algorithm.ts';
-import type { Decision } from '../../vocabulary/decision.ts';
-import { SluiceError } from '../../vocabulary/errors.ts';
-import type { Check, Operation } from '../store.ts';
+import { algorithmOf } from '../algorithms/algorithm.ts';
+import type { Decision } from '../vocabulary/decision.ts';
+import { SluiceError } from '../vocabulary/errors.ts';
+import type { Check, Operation } from './store.ts';
 
 /** Applies the checks of one slot. The step tells the two apart for request ids. */
 export type ApplySlot = (checks: readonly Check[], step: 'reserve' | 'cancel') => Promise<Decision[]>;

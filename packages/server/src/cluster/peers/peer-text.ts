@@ -1,0 +1,126 @@
+/**
+ * What nodes say to each other, as text: JSON. What arrives is looked at before it is believed, as far as a node would stumble over it;
+ * policies and snapshots are read by those who know them (`parsePolicy`, a store's `restore`).
+ */
+import { SluiceError, type Snapshot } from 'sluice';
+import type {
+  Doubt,
+  PeerMessage,
+  PeerReply,
+  ReplicatedStep,
+  ShardReplication,
+  ShardState,
+  WireDecision,
+} from '../messages.ts';
+import { shards } from '../shards.ts';
+import type { WireCheck } from '../wire-check.ts';
+import {
+  anything,
+  below,
+  exactly,
+  type Fields,
+  flag,
+  listOf,
+  number,
+  object,
+  oneOfKinds,
+  orAbsent,
+  orNull,
+  type Shape,
+  text,
+  whole,
+} from './shape.ts';
+
+/** The longest message, in bytes. A shard travels in one piece, and one with a large log for each of its keys takes several megabytes. */
+export const mostMessageBytes = 32 * 1024 * 1024;
+
+const check = object<WireCheck>({
+  name: text,
+  key: text,
+  policy: object<WireCheck['policy']>({ algorithm: text }),
+  cost: number,
+  operation: orAbsent(text),
+  shadow: orAbsent(flag),
+  maxDelayMs: orAbsent(number),
+  sinceMs: orAbsent(number),
+  changedMs: orAbsent(number),
+  receipt: orAbsent(anything),
+  actual: orAbsent(number),
+  durationMs: orAbsent(number),
+  onStoreFailure: orAbsent(text),
+});
+
+const state = object<ShardState>({
+  shard: below(shards),
+  nowMs: number,
+  doubts: listOf(object<Doubt>({ sinceMs: number, about: exactly('all', 'lag') })),
+  settled: listOf(text),
+  snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
+});
+
+const replication = object<ShardReplication>({
+  shard: below(shards),
+  session: whole,
+  sequence: whole,
+  nowMs: number,
+  state: orAbsent(state),
+  steps: listOf(object<ReplicatedStep>({ atMs: number, checks: listOf(check) })),
+});
+
+type Kinds<T extends { readonly kind: string }> = {
+  readonly [K in T['kind']]: Fields<Extract<T, { readonly kind: K }>>;
+};
+
+const messages: Kinds<PeerMessage> = {
+  apply: { kind: text, to: text, checks: listOf(check), requestId: orAbsent(text) },
+  offer: { kind: text, to: text, from: text, token: text, shards: listOf(state) },
+  table: { kind: text, to: text, revision: whole, table: text },
+  replicate: { kind: text, to: text, from: text, epoch: whole, shards: listOf(replication) },
+};
+
+const decision = object<
+  Pick<WireDecision, 'allowed' | 'limit' | 'remaining' | 'retryAfterMs' | 'resetAfterMs' | 'delayMs' | 'rule'>
+>({
+  allowed: flag,
+  limit: orNull(number),
+  remaining: orNull(number),
+  retryAfterMs: orNull(number),
+  resetAfterMs: orNull(number),
+  delayMs: number,
+  rule: text,
+});
+
+const replies: Kinds<PeerReply> = {
+  decisions: { kind: text, decisions: listOf(decision) },
+  done: { kind: text },
+  copied: { kind: text, shards: listOf(below(shards)) },
+  'not-mine': { kind: text },
+  moving: { kind: text },
+  failed: { kind: text, code: text, message: text },
+};
+
+const messageShape = oneOfKinds(mapped(messages));
+const replyShape = oneOfKinds(mapped(replies));
+
+export function readPeerMessage(json: string): PeerMessage {
+  return read(json, messageShape, 'message') as PeerMessage;
+}
+
+export function readPeerReply(json: string): PeerReply {
+  return read(json, replyShape, 'reply') as PeerReply;
+}
+
+function read(json: string, shape: Shape, field: string): unknown {
+  let data: unknown;
+  try {
+    data = JSON.parse(json);
+  } catch (error) {
+    throw new SluiceError('invalid-option', `${field} must be JSON`, { cause: error });
+  }
+  shape(data, field);
+  return data;
+}
+
+function mapped(kinds: Readonly<Record<string, Fields<object>>>): Record<string, Shape> {
+  return Object.fromEntries(Object.entries(kinds).map(([kind, fields]) => [kind, object(fields)]));
+}
