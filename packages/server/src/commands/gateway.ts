@@ -4,6 +4,7 @@ import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
 import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
+import { secretsOf } from '../config/secrets.ts';
 import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
 import { serviceLog } from '../operations/log.ts';
 import { runUntilEnded } from './run-until-ended.ts';
@@ -78,7 +79,7 @@ async function run(
   readAgain: () => ReadConfigResult,
   hasBanner: boolean,
 ): Promise<void> {
-  const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
+  const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
   const { service, listening, reopenAccessLog } = await runUntilEnded(
     log,
     () => startGateway({ config, watched, readConfig: readAgain, log }),

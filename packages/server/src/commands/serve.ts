@@ -4,6 +4,7 @@ import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
 import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
+import { secretsOf } from '../config/secrets.ts';
 import { EnvoyFilesError, problemText } from '../envoy/file-problem.ts';
 import { serviceLog } from '../operations/log.ts';
 import type { DoorName } from '../operations/metrics.ts';
@@ -20,6 +21,8 @@ interface ServeFlags {
   readonly workers?: string;
   readonly store?: string;
   readonly redis?: string;
+  readonly etcd?: string;
+  readonly clusterNodes?: string;
   readonly banner?: boolean;
 }
 
@@ -33,8 +36,10 @@ export function serveCommand(): Command {
     .option('--grpc <port>', 'gRPC port, or "false"')
     .option('--resp <port>', 'Redis protocol port, or "false"')
     .option('--workers <count>', 'threads that speak with clients (default: one per core)')
-    .addOption(new Option('--store <type>', 'where the numbers live').choices(['memory', 'redis']))
+    .addOption(new Option('--store <type>', 'where the numbers live').choices(['memory', 'redis', 'owned', 'cluster']))
     .option('--redis <url>', 'the Redis of --store redis')
+    .option('--etcd <urls>', 'the etcd of --store owned: http://host:port, several with commas')
+    .option('--cluster-nodes <addresses>', 'some nodes of --store cluster: host:port, several with commas')
     .option('--banner', 'print the addresses for a person (default: when standard output is a terminal)')
     .addHelpText(
       'after',
@@ -60,8 +65,10 @@ async function serve(flags: ServeFlags): Promise<void> {
       'listen.grpc': flags.grpc,
       'listen.resp': flags.resp,
       workers: flags.workers,
-      'store.type': flags.store ?? (flags.redis === undefined ? undefined : 'redis'),
+      'store.type': flags.store ?? storeMeantBy(flags),
       'store.url': flags.redis,
+      'store.etcd': flags.etcd,
+      'store.nodes': flags.clusterNodes,
     },
   };
   const read = readConfig(options);
@@ -73,12 +80,19 @@ async function serve(flags: ServeFlags): Promise<void> {
   await run(read, () => readConfig(options), flags.banner ?? process.stdout.isTTY === true);
 }
 
+/** Who names the address of a store means that store. */
+function storeMeantBy({ redis, etcd, clusterNodes }: ServeFlags): string | undefined {
+  if (redis !== undefined) return 'redis';
+  if (etcd !== undefined) return 'owned';
+  return clusterNodes === undefined ? undefined : 'cluster';
+}
+
 async function run(
   { config, watched }: Extract<ReadConfigResult, { config: Config }>,
   readAgain: () => ReadConfigResult,
   hasBanner: boolean,
 ): Promise<void> {
-  const log = serviceLog({ level: config.logs.level, secrets: config.security.tokens });
+  const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
   const { service, listening } = await runUntilEnded(
     log,
     (end) =>

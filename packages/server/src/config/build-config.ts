@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Match } from 'sluice';
 import { buildGateway } from './build-gateway.ts';
+import { buildStore } from './build-store.ts';
 import {
   addressOf,
   bytesOf,
@@ -18,16 +19,9 @@ import {
   withDefaults,
   writable,
 } from './build-values.ts';
-import type {
-  Address,
-  Config,
-  LogsConfig,
-  SecurityConfig,
-  SnapshotConfig,
-  StoreConfig,
-  TracingConfig,
-} from './config.ts';
+import type { Address, Config, LogsConfig, SecurityConfig, SnapshotConfig, TracingConfig } from './config.ts';
 import { gatewayProblems } from './gateway-problems.ts';
+import { showValue } from './problem.ts';
 import type { ReadRules } from './read-rules.ts';
 import { readTokens } from './read-tokens.ts';
 import { configSchema } from './schema.ts';
@@ -58,11 +52,11 @@ export function buildConfig(input: BuildInput): BuiltConfig {
     allow: [settings.allow].flat(),
     deny: [settings.deny].flat(),
     ipv6Subnet: settings.ipv6Subnet,
-    store: storeOf(build),
+    store: buildStore(build, settings),
     listen: listenOf(build),
     security: securityOf(build, tokenFile),
     limits: limitsOf(build),
-    workers: settings.workers === 'auto' ? availableParallelism() : settings.workers,
+    workers: workersOf(build),
     snapshot: snapshotOf(build),
     envoy: envoy && {
       directory: directory[0] as string,
@@ -99,47 +93,6 @@ interface Settings {
 
 interface Build extends BuildInput {
   readonly settings: Settings;
-}
-
-const fieldsOfRedis = ['url', 'prefix', 'cluster', 'fenced', 'timeout', 'onFailure'];
-const fieldsOfMemory = ['maxKeys'];
-
-function storeOf(build: Build): StoreConfig {
-  const { list, data } = build;
-  const { store } = build.settings;
-  const isRedis = store.type === 'redis';
-  // A variable that sends a service to another store for once need not rewrite the file.
-  if (build.isFromFile('store.type')) {
-    for (const field of isRedis ? fieldsOfMemory : fieldsOfRedis) {
-      if (!Object.hasOwn((data.store ?? {}) as Data, field)) continue;
-      const other = isRedis ? 'memory' : 'redis';
-      list.add(
-        ['store', field],
-        `is a setting of the ${other} store, and store.type is ${store.type}. Set store.type to ${other}, or remove it.`,
-        'name',
-      );
-    }
-  }
-  if (!isRedis) return { type: 'memory', maxKeys: store.maxKeys as number };
-  if (store.url === undefined)
-    list.add(
-      ['store', 'url'],
-      'is missing; the redis store needs the address of its server, such as redis://127.0.0.1:6379.',
-    );
-  else if (!URL.canParse(String(store.url)))
-    list.add(
-      ['store', 'url'],
-      'is not an address. It is written redis://user:password@host:port, special characters percent-encoded.',
-    );
-  return {
-    type: 'redis',
-    url: store.url as string,
-    prefix: store.prefix as string,
-    isCluster: store.cluster as boolean,
-    isFenced: store.fenced as boolean,
-    timeoutMs: milliseconds(build, ['store', 'timeout'], store.timeout),
-    onFailure: store.onFailure as 'closed' | 'open' | 'local',
-  };
 }
 
 const doors = ['http', 'grpc', 'resp', 'admin'] as const;
@@ -187,16 +140,29 @@ function limitsOf(build: Build): Config['limits'] {
   };
 }
 
+function workersOf({ data, list, settings: { workers, store } }: Build): number {
+  if (store.type !== 'owned') return workers === 'auto' ? availableParallelism() : workers;
+  if (data.workers !== undefined && workers !== 1)
+    list.add(
+      ['workers'],
+      `must be 1 with the owned store, got ${showValue(workers)}. A node is one thread: run one process for each core.`,
+    );
+  return 1;
+}
+
+const keepsTheCounts: Readonly<Record<string, string>> = {
+  redis: 'Redis keeps the counts itself',
+  owned: 'nodes hand their counts over, and etcd has those of long windows',
+  cluster: 'the nodes of the cluster have the counts',
+};
+
 function snapshotOf(build: Build): SnapshotConfig | undefined {
   const { list } = build;
   const { snapshot, store } = build.settings;
   if (snapshot === undefined) return undefined;
-  if (store.type === 'redis')
-    list.add(
-      ['snapshot'],
-      'is for the memory store; Redis keeps the counts itself. Remove it, or set store.type to memory.',
-      'name',
-    );
+  const keeper = keepsTheCounts[store.type as string];
+  if (keeper !== undefined)
+    list.add(['snapshot'], `is for the memory store; ${keeper}. Remove it, or set store.type to memory.`, 'name');
   const path = writable(build, ['snapshot', 'path']);
   return { path, everyMs: milliseconds(build, ['snapshot', 'every'], snapshot.every) };
 }

@@ -46,11 +46,16 @@ export function addressOf(value: unknown, host: string): Address | undefined {
   return { host: own, port: port as number };
 }
 
-const everywhere = ['0.0.0.0', '::'];
+const everywhere: readonly string[] = ['0.0.0.0', '::'];
+
+/** Every interface of this machine: a place to listen, and none to connect to. */
+export function isEverywhere(host: string): boolean {
+  return everywhere.includes(host);
+}
 
 export function isSamePlace(a: Address, b: Address): boolean {
   if (a.port !== b.port || a.port === 0) return false;
-  return a.host === b.host || everywhere.includes(a.host) || everywhere.includes(b.host);
+  return a.host === b.host || isEverywhere(a.host) || isEverywhere(b.host);
 }
 
 /** Whether who connects to the one comes to the other, on this machine. What a name leads to is not asked: only what is certain. */
@@ -59,7 +64,7 @@ export function isReachedBy(listening: Address, { host, port }: Address): boolea
   const isOwn = host === 'localhost' || /^(127\.|::1$)/.test(host);
   return (
     listening.host === host ||
-    (isOwn && everywhere.includes(listening.host)) ||
+    (isOwn && isEverywhere(listening.host)) ||
     (host === 'localhost' && /^(127\.0\.0\.1|::1)$/.test(listening.host))
   );
 }

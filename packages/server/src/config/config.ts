@@ -3,6 +3,7 @@
  * the environment; `schema.ts` describes the file, to editors too (`sluice.schema.json`).
  */
 import type { Match, Rule } from 'sluice';
+import type { ClusterSettings } from '../cluster/settings.ts';
 import type { GatewayConfig } from './gateway-config.ts';
 
 export interface Config {
@@ -32,7 +33,10 @@ export interface Config {
   readonly gateway: GatewayConfig | undefined;
 }
 
-export type StoreConfig = MemoryStoreConfig | RedisStoreConfig;
+export type StoreConfig = MemoryStoreConfig | RedisStoreConfig | OwnedStoreConfig | ClientStoreConfig;
+
+/** What rules do that do not say `onStoreFailure` themselves. */
+export type OnFailure = 'closed' | 'open' | 'local';
 
 export interface MemoryStoreConfig {
   readonly type: 'memory';
@@ -49,8 +53,46 @@ export interface RedisStoreConfig {
   readonly isFenced: boolean;
   /** How long an answer may take before the rule's `onStoreFailure` applies. */
   readonly timeoutMs: number;
-  /** What rules do that do not say `onStoreFailure` themselves. */
-  readonly onFailure: 'closed' | 'open' | 'local';
+  readonly onFailure: OnFailure;
+}
+
+/** This process is a node of a cluster, and holds its part of the counts. */
+export interface OwnedStoreConfig {
+  readonly type: 'owned';
+  readonly etcd: EtcdConfig;
+  readonly settings: ClusterSettings;
+  /** The host that clients and other nodes reach the doors of this one by. */
+  readonly advertise: string;
+  readonly onFailure: OnFailure;
+}
+
+export interface EtcdConfig {
+  /** `http://host:port`, or all of them `https://host:port`. */
+  readonly endpoints: readonly string[];
+  /** Both or neither. */
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Files, PEM. Undefined: with https, the authorities that Node.js knows, and no certificate of ours. */
+  readonly tls: EtcdTlsConfig | undefined;
+}
+
+export interface EtcdTlsConfig {
+  readonly authority: string | undefined;
+  /** Both or neither. */
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+}
+
+/** A cluster of other processes, which this one asks. */
+export interface ClientStoreConfig {
+  readonly type: 'cluster';
+  /** `host:port` of the Redis protocol. */
+  readonly nodes: readonly string[];
+  readonly isTls: boolean;
+  readonly token: string | undefined;
+  /** How long an answer may take; a later grant is dropped. */
+  readonly deadlineMs: number;
+  readonly onFailure: OnFailure;
 }
 
 /** Where a door listens; port 0 is any free one. */

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Config } from './config.ts';
-import { describeConfig, shownSettings, withoutCredentials } from './describe-config.ts';
+import { describeConfig, shownSettings } from './describe-config.ts';
 import { durationWords } from './policy-words.ts';
 import { readConfig } from './read-config.ts';
+import { withoutCredentials } from './secrets.ts';
 
 function config(text: string): Config {
   const read = readConfig({ text, environment: { SLUICE_WORKERS: '2' } });
@@ -72,6 +73,34 @@ tracing: { endpoint: "https://me:hunter2@traces/v1/traces" }`;
   const shown = JSON.stringify(shownSettings(config(text)));
   expect(shown).not.toContain('hunter');
   expect(shown).toContain('"security.tokens":["(hidden)","(hidden)"]');
+});
+
+const words: [store: string, line: string][] = [
+  [
+    '{ type: owned, etcd: ["http://a:1", "http://b:2"], etcdUsername: root, etcdPassword: hunter2 }',
+    'a node of cluster default by etcd at http://a:1, http://b:2, reached as 127.0.0.1, at most 1,000,000 keys, copies at most 10 behind, windows from 1 hour in etcd, answers within 1 second, else closed',
+  ],
+  [
+    '{ type: owned, etcd: "http://a:1", clusterName: eu, advertise: n1, unreplicated: 0, onFailure: local }',
+    'a node of cluster eu by etcd at http://a:1, reached as n1, at most 1,000,000 keys, no copies, windows from 1 hour in etcd, answers within 1 second, else local',
+  ],
+  [
+    '{ type: cluster, nodes: [a:1, b:2], token: hunter2 }',
+    'the cluster of a:1, b:2, answers within 10 ms, else closed',
+  ],
+  [
+    '{ type: cluster, nodes: [a:1], nodesTls: true, deadline: 1s, onFailure: open }',
+    'the cluster of a:1 by TLS, answers within 1 second, else open',
+  ],
+];
+test.each(words)('store: %s', (store, line) => {
+  const read = readConfig({ text: `store: ${store}` });
+  if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+  expect(describeConfig(read.config)).toContain(`Store: ${line}`);
+  const shown = shownSettings(read.config);
+  expect(JSON.stringify(shown)).not.toContain('hunter');
+  for (const secret of ['etcdPassword', 'token'])
+    if (store.includes(secret)) expect(shown[`store.${secret}`]).toBe('(hidden)');
 });
 
 test('a gateway, in words', () => {

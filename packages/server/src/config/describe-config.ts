@@ -2,10 +2,9 @@
 import { doorText } from './address-text.ts';
 import type { Config } from './config.ts';
 import { describeGateway, gatewaySettings } from './describe-gateway.ts';
-import { durationWords, numberWords, ruleWords } from './policy-words.ts';
-
-/** Where a secret would stand. */
-const hidden = '(hidden)';
+import { shownSecretsOfStore, storeSettings, storeWords } from './describe-store.ts';
+import { numberWords, ruleWords } from './policy-words.ts';
+import { hidden, withoutCredentials } from './secrets.ts';
 
 /**
  * Every setting but the rules, by its name in the file, with the value that is in force. Secrets are as they are: this is for
@@ -17,17 +16,7 @@ export function effectiveSettings(config: Config): Record<string, unknown> {
     allow: config.allow,
     deny: config.deny,
     ipv6Subnet: config.ipv6Subnet,
-    'store.type': store.type,
-    ...(store.type === 'memory'
-      ? { 'store.maxKeys': store.maxKeys }
-      : {
-          'store.url': store.url,
-          'store.prefix': store.prefix,
-          'store.cluster': store.isCluster,
-          'store.fenced': store.isFenced,
-          'store.timeout': store.timeoutMs,
-          'store.onFailure': store.onFailure,
-        }),
+    ...storeSettings(store),
     'listen.http': doorText(listen.http),
     'listen.grpc': doorText(listen.grpc),
     'listen.resp': doorText(listen.resp),
@@ -62,16 +51,9 @@ export function effectiveSettings(config: Config): Record<string, unknown> {
 export function shownSettings(config: Config): Record<string, unknown> {
   const settings = effectiveSettings(config);
   settings['security.tokens'] = config.security.tokens.map(() => hidden);
-  if (config.store.type === 'redis') settings['store.url'] = withoutCredentials(config.store.url);
+  Object.assign(settings, shownSecretsOfStore(config.store));
   if (config.tracing) settings['tracing.endpoint'] = withoutCredentials(config.tracing.endpoint);
   return settings;
-}
-
-/** An address of a server as it may be shown: parameters may hold passwords too. */
-export function withoutCredentials(address: string): string {
-  if (!URL.canParse(address)) return hidden;
-  const { protocol, host, pathname } = new URL(address);
-  return `${protocol}//${host}${pathname}`;
 }
 
 /** For people, a line each. */
@@ -100,12 +82,7 @@ export function describeConfig(config: Config): string[] {
     `  ${security.tls ? 'TLS' : 'no TLS'}, ${guards.length > 0 ? `clients need ${guards.join(' and ')}` : 'no token is asked for'}`,
   );
 
-  lines.push(
-    store.type === 'memory'
-      ? `Store: memory, at most ${numberWords(store.maxKeys)} keys${snapshot ? `, kept in ${snapshot.path}` : ''}`
-      : `Store: Redis at ${withoutCredentials(store.url)}, answers within ${durationWords(store.timeoutMs)}, else ${store.onFailure}`,
-    `Workers: ${config.workers}`,
-  );
+  lines.push(`Store: ${storeWords(store, snapshot)}`, `Workers: ${config.workers}`);
   if (tracing)
     lines.push(
       `Traces: ${withoutCredentials(tracing.endpoint)}, ${numberWords(tracing.sampleRatio * 100)}% of requests`,

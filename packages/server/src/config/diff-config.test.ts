@@ -66,6 +66,17 @@ const rows: [before: string, after: string, expected: Partial<ConfigDiff>][] = [
     { needsRestart: ['store.url', 'store.cluster'] },
   ],
   [
+    'store: { type: owned, etcd: "http://a:1", etcdUsername: a, etcdPassword: one }',
+    'store: { type: owned, etcd: "http://a:1,http://b:1", etcdUsername: a, etcdPassword: two, ttl: 5s }',
+    { needsRestart: ['store.etcd', 'store.etcdPassword', 'store.ttl'] },
+  ],
+  ['store: { type: owned, etcd: "http://a:1" }', 'store: { type: owned, etcd: ["http://a:1/"] }', {}],
+  [
+    'store: { type: cluster, nodes: [a:1], token: one }',
+    'store: { type: cluster, nodes: [a:1, b:1], token: two }',
+    { needsRestart: ['store.nodes', 'store.token'] },
+  ],
+  [
     'tracing: { endpoint: "http://a" }',
     'tracing: { endpoint: "http://a", sampleRatio: 1 }',
     { needsRestart: ['tracing.sampleRatio'] },
@@ -159,10 +170,15 @@ ipv6Subnet: 32
 logs: { level: fatal }
 drain: 1`),
   );
-  const names = [...diff.applied, ...diff.needsRestart];
+  const otherStores = [
+    `{ type: owned, etcd: "https://a:1", etcdUsername: a, etcdPassword: b,
+       etcdTls: { authority: /etc/hosts, certificate: /etc/hosts, key: /etc/hosts } }`,
+    '{ type: cluster, nodes: [a:1], token: b }',
+  ].map((store) => diffConfig(config('workers: 1'), config(`workers: 1\nstore: ${store}`)));
+  const names = [diff, ...otherStores].flatMap(({ applied, needsRestart }) => [...applied, ...needsRestart]);
   const known = new Set([...settings.map(({ path }) => path), 'security.tokens', 'allow', 'deny']);
   expect(names.filter((name) => !known.has(name))).toEqual([]);
-  // Everything the file can set is compared; what is told by another name, or is only of the other store, is listed here.
+  // Everything the file can set is compared; what is told by another name, or needs the memory store, is listed here.
   const missing = settings
     .map(({ path }) => path)
     .filter((path) => !names.includes(path) && !path.startsWith('gateway.'));

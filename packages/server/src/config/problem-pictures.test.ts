@@ -276,7 +276,7 @@ store: { url: "redis://a" }
          ^ store.url is a setting of the redis store, and store.type is memory. Set store.type to redis, or remove it.
 =====
 store: { type: redis, url: "redis://a", maxKeys: 5 }
-                                        ^ store.maxKeys is a setting of the memory store, and store.type is redis. Set store.type to memory, or remove it.
+                                        ^ store.maxKeys is a setting of the memory and owned stores, and store.type is redis. Set store.type to one of these, or remove it.
 =====
 store: { type: redis, url: "http://:hunter2@a" }
                            ^ store.url must be an address that begins with redis:// or rediss://, got other text.

@@ -239,37 +239,49 @@ describe('environment', () => {
     expect([workers, drainMs]).toEqual([2, 10_000]);
   });
 
+  const redis = { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' };
+  const owned = { SLUICE_STORE_TYPE: 'owned', SLUICE_STORE_ETCD: 'http://a:1' };
+  const ownedByTls = { SLUICE_STORE_TYPE: 'owned', SLUICE_STORE_ETCD: 'https://a:1' };
+  const client = { SLUICE_STORE_TYPE: 'cluster', SLUICE_STORE_NODES: 'a:1' };
   // Every variable, with a value that differs from the default, and what it comes to.
   const values: Record<string, [text: string, path: string, value: unknown, others?: Record<string, string>]> = {
     SLUICE_IPV6_SUBNET: ['64', 'ipv6Subnet', 64],
     SLUICE_STORE_TYPE: ['redis', 'store.type', 'redis', { SLUICE_STORE_URL: 'redis://a' }],
     SLUICE_STORE_MAX_KEYS: ['7', 'store.maxKeys', 7],
     SLUICE_STORE_URL: ['rediss://b', 'store.url', 'rediss://b', { SLUICE_STORE_TYPE: 'redis' }],
-    SLUICE_STORE_PREFIX: ['5', 'store.prefix', '5', { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' }],
-    SLUICE_STORE_CLUSTER: [
-      'true',
-      'store.isCluster',
-      true,
-      { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' },
+    SLUICE_STORE_PREFIX: ['5', 'store.prefix', '5', redis],
+    SLUICE_STORE_CLUSTER: ['true', 'store.isCluster', true, redis],
+    SLUICE_STORE_FENCED: ['true', 'store.isFenced', true, redis],
+    SLUICE_STORE_TIMEOUT: ['1s', 'store.timeoutMs', 1000, redis],
+    SLUICE_STORE_ON_FAILURE: ['open', 'store.onFailure', 'open', redis],
+    SLUICE_STORE_ETCD: ['http://b:2', 'store.etcd.endpoints', ['http://b:2'], { SLUICE_STORE_TYPE: 'owned' }],
+    SLUICE_STORE_ETCD_USERNAME: ['1', 'store.etcd.username', '1', { ...owned, SLUICE_STORE_ETCD_PASSWORD: 'x' }],
+    SLUICE_STORE_ETCD_PASSWORD: ['1', 'store.etcd.password', '1', { ...owned, SLUICE_STORE_ETCD_USERNAME: 'x' }],
+    SLUICE_STORE_ETCD_TLS_AUTHORITY: ['FOLDER/tokens', 'store.etcd.tls.authority', 'FOLDER/tokens', ownedByTls],
+    SLUICE_STORE_ETCD_TLS_CERTIFICATE: [
+      'FOLDER/tokens',
+      'store.etcd.tls.certificate',
+      'FOLDER/tokens',
+      { ...ownedByTls, SLUICE_STORE_ETCD_TLS_KEY: 'FOLDER/tokens' },
     ],
-    SLUICE_STORE_FENCED: [
-      'true',
-      'store.isFenced',
-      true,
-      { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' },
+    SLUICE_STORE_ETCD_TLS_KEY: [
+      'FOLDER/tokens',
+      'store.etcd.tls.key',
+      'FOLDER/tokens',
+      { ...ownedByTls, SLUICE_STORE_ETCD_TLS_CERTIFICATE: 'FOLDER/tokens' },
     ],
-    SLUICE_STORE_TIMEOUT: [
-      '1s',
-      'store.timeoutMs',
-      1000,
-      { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' },
-    ],
-    SLUICE_STORE_ON_FAILURE: [
-      'open',
-      'store.onFailure',
-      'open',
-      { SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'redis://a' },
-    ],
+    SLUICE_STORE_CLUSTER_NAME: ['7', 'store.settings.name', '7', owned],
+    SLUICE_STORE_ADVERTISE: ['a.example', 'store.advertise', 'a.example', owned],
+    SLUICE_STORE_TTL: ['2s', 'store.settings.ttlMs', 2000, owned],
+    SLUICE_STORE_GRACE: ['5', 'store.settings.shared.graceMs', 5, owned],
+    SLUICE_STORE_UNREPLICATED: ['0', 'store.settings.shared.unreplicated', 0, owned],
+    SLUICE_STORE_DURABLE_FROM: ['1d', 'store.settings.shared.durableFromMs', 86_400_000, owned],
+    SLUICE_STORE_DURABLE_KEYS: ['9', 'store.durableKeys', 9, owned],
+    SLUICE_STORE_PATIENCE: ['50ms', 'store.settings.patienceMs', 50, owned],
+    SLUICE_STORE_NODES: ['b:2', 'store.nodes', ['b:2'], { SLUICE_STORE_TYPE: 'cluster' }],
+    SLUICE_STORE_NODES_TLS: ['true', 'store.isTls', true, client],
+    SLUICE_STORE_TOKEN: ['123', 'store.token', '123', client],
+    SLUICE_STORE_DEADLINE: ['20ms', 'store.deadlineMs', 20, client],
     SLUICE_LISTEN_HOST: ['0.0.0.0', 'listen.resp.host', '0.0.0.0'],
     SLUICE_LISTEN_HTTP: ['9000', 'listen.http.port', 9000],
     SLUICE_LISTEN_GRPC: ['false', 'listen.grpc', undefined],
@@ -396,6 +408,12 @@ describe('environment', () => {
     ],
     [{ SLUICE_STORE_TYPE: 'redis' }, 'store.url', /^store\.url is missing/],
     [{ SLUICE_STORE_TYPE: 'redis', SLUICE_STORE_URL: 'hunter2' }, 'SLUICE_STORE_URL', /, got other text\.$/],
+    [{ SLUICE_STORE_TYPE: 'owned' }, 'store.etcd', /^store\.etcd is missing/],
+    [{ ...owned, SLUICE_STORE_ETCD: 'http://a:1,hunter2' }, 'SLUICE_STORE_ETCD', /, got other text\.$/],
+    [{ ...owned, SLUICE_WORKERS: '2' }, 'SLUICE_WORKERS', /^SLUICE_WORKERS must be 1 with the owned store, got 2\./],
+    [{ ...owned, SLUICE_LISTEN_RESP: 'false' }, 'SLUICE_LISTEN_RESP', /^SLUICE_LISTEN_RESP is closed, and nodes/],
+    [{ ...owned, SLUICE_LISTEN_HOST: '::' }, 'store.advertise', /^store\.advertise is missing; listen\.resp is on/],
+    [{ SLUICE_STORE_TYPE: 'cluster' }, 'store.nodes', /^store\.nodes is missing/],
   ];
   test.each(problems)('%j is a problem of the environment', (environment, path, message) => {
     const [problem, ...others] = problemsOf({ environment });
@@ -461,6 +479,11 @@ test('no problem tells a secret, whatever is wrong with it', () => {
     `store: { type: redis, url: "redis://:${secret}@a:x" }`,
     `store: { type: redis, url: "http://:${secret}@a" }`,
     `store:\n  type: redis\n  url: redis://:${secret}@a\n\tx`,
+    `store: { type: owned, etcd: "http://root:${secret}@a:1" }`,
+    `store: { type: owned, etcd: ["ftp://root:${secret}@a:1"] }`,
+    `store:\n  type: owned\n  etcd: http://a:1\n  etcdPassword: ${secret}`,
+    `store: { type: owned, etcd: "http://a:1", etcdUsername: a, etcdPassword: { ${secret}: 1 } }`,
+    `store: { type: cluster, nodes: [a:1], token: [${secret}] }`,
   ];
   for (const text of texts) {
     const read = readConfig({ text });

@@ -19,44 +19,8 @@ import {
   text,
   wholeNumber,
 } from './schema-kinds.ts';
+import { storeSchema } from './store-schema.ts';
 import { tlsSchema } from './tls-schema.ts';
-
-const store = section(
-  { description: 'Where the counts live.' },
-  {
-    type: choice(['memory', 'redis'], {
-      description: '`memory`: in this process. `redis`: in Redis, shared by all services that use it.',
-      default: 'memory',
-    }),
-    maxKeys: wholeNumber(
-      { from: 1, to: 2 ** 32 },
-      { description: '`memory`: the most keys held at once.', default: 1_000_000 },
-    ),
-    url: {
-      ...text({
-        description: '`redis`: the server, or one of a cluster.',
-        examples: ['redis://127.0.0.1:6379', 'rediss://:password@redis.internal:6380/0'],
-        writeOnly: true,
-      }),
-      pattern: '^rediss?://',
-      errorMessage: 'must be an address that begins with redis:// or rediss://',
-    },
-    prefix: text({ description: '`redis`: what every key begins with.', default: 'sluice:' }),
-    cluster: flag({ description: '`redis`: the server is one of a Redis Cluster.', default: false }),
-    fenced: flag({
-      description: '`redis`: notice a failover that may have lost counts, and refuse until they no longer matter.',
-      default: false,
-    }),
-    timeout: duration({
-      description: '`redis`: how long an answer may take before `onStoreFailure` of the rule applies.',
-      default: '100ms',
-    }),
-    onFailure: choice(['closed', 'open', 'local'], {
-      description: '`redis`: what rules do that do not say `onStoreFailure` themselves.',
-      default: 'closed',
-    }),
-  },
-);
 
 const listen = section(
   { description: 'Where the doors are. Only this machine can reach them unless a `host` says otherwise.' },
@@ -137,7 +101,7 @@ const properties = {
       default: 56,
     },
   ),
-  store,
+  store: storeSchema,
   listen,
   security,
   limits,

@@ -11,6 +11,7 @@ import type { Address, Config } from '../config/config.ts';
 import type { GatewayConfig } from '../config/gateway-config.ts';
 import { idleSettings } from '../config/idle-settings.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
+import { secretsOf } from '../config/secrets.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
 import type { ServiceLog } from '../operations/log.ts';
@@ -58,7 +59,7 @@ export interface RunningGateway {
 }
 
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
-  const opened = await openStore(options.config.store, options.log, options.clock);
+  const opened = await openStore(options.config, options.log, options.clock);
   const closers: (() => unknown)[] = [() => opened.close()];
   try {
     return await startOver(opened, options, closers);
@@ -98,7 +99,7 @@ async function startOver(
     front.renewCertificate(nextTls);
     tokens.set(next.security.tokens);
     log.level = next.logs.level;
-    log.hide(next.security.tokens);
+    log.hide(secretsOf(next));
     tellIdle(next, log);
   });
 

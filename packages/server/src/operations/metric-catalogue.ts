@@ -43,6 +43,31 @@ export const metricCatalogue = {
     labels: [],
     help: 'Keys that were forgotten while they still mattered, because the store was full.',
   },
+  sluice_cluster_shards: {
+    type: 'gauge',
+    labels: ['part'],
+    help: 'Of 1024 shards, those that this node owns (owned), and those of them whose standby is up to date (with-standby). Only in a cluster.',
+  },
+  sluice_cluster_right_seconds: {
+    type: 'gauge',
+    labels: [],
+    help: 'How long this node may still decide without hearing from etcd. 0: it refuses everything.',
+  },
+  sluice_cluster_moved_shards_total: {
+    type: 'counter',
+    labels: ['kind'],
+    help: 'Shards that changed their owner: taken-over (with nothing known of them, so they refuse for a window), promoted (from the standby), handed-over (to another node, as planned).',
+  },
+  sluice_cluster_forwarded_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Checks that another node was asked for.',
+  },
+  sluice_cluster_quarantine_refusals_total: {
+    type: 'counter',
+    labels: [],
+    help: 'Checks that were refused because what an earlier owner granted is not known.',
+  },
   sluice_connections: { type: 'gauge', labels: door, help: 'Open connections.' },
   sluice_refused_connections_total: {
     type: 'counter',

@@ -16,6 +16,12 @@ const nothing: MetricSources = {
   reloads: { succeeded: 0, failed: 0, lastSuccessMs: 0 },
 };
 
+const node = {
+  ...{ id: 'f'.repeat(40), keys: 9, durableKeys: 10, durableWrites: 11 },
+  ...{ ownedShards: 341, standbyShards: 340, rightForMs: 7500 },
+  ...{ takenOver: 1, promoted: 2, handedOver: 3, forwarded: 4, quarantineRefusals: 5 },
+};
+
 async function scrape(sources: Partial<MetricSources>): Promise<Map<string, Family>> {
   return parsePrometheusText(await metrics.text({ ...nothing, ...sources }));
 }
@@ -166,6 +172,23 @@ test('a store that does not know its keys says nothing rather than 0', async () 
   expect(families.get('sluice_keys')!.samples).toEqual([]);
 });
 
+test('a node tells what it owns and what has moved; a service of its own says nothing of a cluster', async () => {
+  const families = await scrape({ cluster: node });
+  expect(series(families, 'sluice_cluster_shards')).toEqual([
+    ['owned', 341],
+    ['with-standby', 340],
+  ]);
+  expect(series(families, 'sluice_cluster_right_seconds')).toEqual([[7.5]]);
+  expect(series(families, 'sluice_cluster_moved_shards_total')).toEqual([
+    ['taken-over', 1],
+    ['promoted', 2],
+    ['handed-over', 3],
+  ]);
+  expect(series(families, 'sluice_cluster_forwarded_total')).toEqual([[4]]);
+  expect(series(families, 'sluice_cluster_quarantine_refusals_total')).toEqual([[5]]);
+  expect([...(await scrape({})).keys()].filter((name) => name.startsWith('sluice_cluster_'))).toEqual([]);
+});
+
 test('limits of Envoy files are told by their path, whatever characters it has', async () => {
   const hits = { withinLimit: 4, nearLimit: 1, overLimit: 2, shadowMode: 3 };
   const families = await scrape({ envoy: [{ domain: 'edge', descriptor: 'path_"/a\\b\n*"', ...hits }] });
@@ -178,7 +201,7 @@ test('limits of Envoy files are told by their path, whatever characters it has',
 });
 
 test('the output is the catalogue and the process, nothing else', async () => {
-  const families = await scrape({ rules: ['a'], doors: { http: [doorMeter()] } });
+  const families = await scrape({ rules: ['a'], doors: { http: [doorMeter()] }, cluster: node });
   const own = [...families].filter(([name]) => name.startsWith('sluice_'));
   expect(own.map(([name]) => name).sort()).toEqual(Object.keys(metricCatalogue).sort());
   for (const [name, { type, help, samples }] of own) {

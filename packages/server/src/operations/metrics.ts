@@ -8,6 +8,8 @@
  * file descriptors) are prom-client's.
  */
 import type { Registry } from 'prom-client';
+import type { NodeStats } from '../cluster/cluster-node.ts';
+import type { StoreConfig } from '../config/config.ts';
 import type { DoorMeter } from '../service/door-meter.ts';
 import { CheckMeter, type CheckMeterData, durationBoundsMs, outcomes } from './check-meter.ts';
 import { type MetricName, metricCatalogue } from './metric-catalogue.ts';
@@ -23,12 +25,14 @@ export interface MetricSources {
   /** One of each thread that has the door. A door that stays closed is absent. */
   readonly doors: Readonly<Partial<Record<DoorName | 'gateway', readonly DoorMeter[]>>>;
   readonly store: StoreNumbers;
+  /** Of the node of a cluster that this is. */
+  readonly cluster?: NodeStats | undefined;
   readonly envoy: Iterable<EnvoyLimitHits>;
   readonly reloads: ReloadNumbers;
 }
 
 export interface StoreNumbers {
-  readonly type: 'memory' | 'redis';
+  readonly type: StoreConfig['type'];
   /** Undefined: the store does not know. */
   readonly keys: number | undefined;
   readonly evictedLiveKeys: number;
@@ -77,7 +81,7 @@ async function processMetrics(): Promise<Registry> {
   return register;
 }
 
-function serviceText(version: string, { rules, checks, doors, store, envoy, reloads }: MetricSources): string {
+function serviceText(version: string, { rules, checks, doors, store, cluster, envoy, reloads }: MetricSources): string {
   const build: Series = [[version, process.version], 1];
   return [
     checksText(rules, checks),
@@ -86,6 +90,7 @@ function serviceText(version: string, { rules, checks, doors, store, envoy, relo
     text('sluice_store_errors_total', [[[], store.errors]]),
     text('sluice_degraded_total', [[[], store.degraded]]),
     text('sluice_evicted_live_keys_total', [[[], store.evictedLiveKeys]]),
+    cluster === undefined ? '' : clusterText(cluster),
     doorsText(doors),
     text('sluice_envoy_hits_total', [...envoy].flatMap(envoySeries)),
     text('sluice_config_reloads_total', [
@@ -94,6 +99,23 @@ function serviceText(version: string, { rules, checks, doors, store, envoy, relo
     ]),
     text('sluice_config_last_success_timestamp_seconds', [[[], reloads.lastSuccessMs / 1000]]),
     text('sluice_build_info', [build]),
+  ].join('');
+}
+
+function clusterText(node: NodeStats): string {
+  return [
+    text('sluice_cluster_shards', [
+      [['owned'], node.ownedShards],
+      [['with-standby'], node.standbyShards],
+    ]),
+    text('sluice_cluster_right_seconds', [[[], node.rightForMs / 1000]]),
+    text('sluice_cluster_moved_shards_total', [
+      [['taken-over'], node.takenOver],
+      [['promoted'], node.promoted],
+      [['handed-over'], node.handedOver],
+    ]),
+    text('sluice_cluster_forwarded_total', [[[], node.forwarded]]),
+    text('sluice_cluster_quarantine_refusals_total', [[[], node.quarantineRefusals]]),
   ].join('');
 }
 

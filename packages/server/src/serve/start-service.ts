@@ -7,8 +7,11 @@
  *                        doors ─┘        └─ CL.THROTTLE from memory that all threads share
  */
 import { type ActiveOverride, type SharedMemoryStore, sharedMemoryStore } from 'sluice';
+import type { ClusterDoor } from '../cluster/view.ts';
+import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
+import { secretsOf } from '../config/secrets.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { envoyLimiter } from '../envoy/should-rate-limit.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
@@ -62,7 +65,7 @@ type Measures = Awaited<ReturnType<Awaited<ReturnType<typeof startWorkers>>['mea
 
 export async function startService(options: StartOptions): Promise<RunningService> {
   const { config, log } = options;
-  const opened = await openStore(config.store, log);
+  const opened = await openStore(config, log);
   const shared = await sharedMemoryFor(config, log);
   const overrides = await restoreState(config, opened, log);
   const checks = new CheckMeter(ruleNames(config));
@@ -85,7 +88,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
     envoyRules = nextEnvoyRules;
     checks.setRules(ruleNames(next));
     log.level = next.logs.level;
-    log.hide(next.security.tokens);
+    log.hide(secretsOf(next));
     front?.setTokens(next.security.tokens);
   });
   const metrics = serviceMetrics(version);
@@ -129,13 +132,15 @@ export async function startService(options: StartOptions): Promise<RunningServic
           .filter(([, meters]) => meters.length > 0),
       ),
       store: storeNumbers(opened, shared),
+      cluster: opened.cluster?.stats(),
       envoy: envoy.counts(),
       reloads: reloads.numbers,
     });
   }
 
-  const served = await openFront(service, shared, options);
+  const served = await openFront(service, shared, opened.cluster?.door, options);
   front = served;
+  joinCluster(opened, served.listening, options);
   const save = () => saveAll(config, opened, shared, local.overrides());
   const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
   const saving = saveRegularly(config, save, log);
@@ -147,12 +152,27 @@ export async function startService(options: StartOptions): Promise<RunningServic
       isEnding = true;
       await watch.close();
       clearInterval(saving);
+      // With the doors open: who comes meanwhile is sent on to the next owner.
+      await opened.cluster?.leave(config.drainMs);
       await served.drain(config.drainMs);
       await save();
       await opened.close();
       await served.end();
     },
   };
+}
+
+/** The doors are open by now: until it has joined, everything is refused. */
+function joinCluster(
+  { cluster }: OpenStore,
+  { resp, http, grpc }: RunningService['listening'],
+  options: StartOptions,
+): void {
+  const { store } = options.config;
+  if (cluster === undefined || store.type !== 'owned' || resp === undefined) return;
+  const at = (listening: Listening | undefined) =>
+    listening && addressText({ host: store.advertise, port: listening.port });
+  cluster.join({ resp: at(resp)!, http: at(http), grpc: at(grpc) }).catch(options.onDeath);
 }
 
 function tellDropped(overrides: readonly ActiveOverride[], log: ServiceLog): void {
@@ -189,11 +209,12 @@ function throttlePath(path: string): string {
 async function openFront(
   service: Service,
   shared: SharedMemoryStore | undefined,
+  cluster: ClusterDoor | undefined,
   { config, log, onDeath }: StartOptions,
 ): Promise<Front> {
   const { listen, limits, workers, logs, tracing, security } = config;
   const tls = readTls(security.tls);
-  if (workers === 1) return openHere(service, config, tls, log);
+  if (workers === 1) return openHere(service, config, tls, cluster, log);
   return startWorkers({
     count: workers,
     // Shared out evenly: how many a door has is bounded over all threads.
@@ -215,11 +236,12 @@ async function openHere(
   service: Service,
   { listen, limits, security, tracing: traced }: Config,
   tls: TlsFiles | undefined,
+  cluster: ClusterDoor | undefined,
   log: ServiceLog,
 ): Promise<Front> {
   const tracing = await startTracing(traced, log);
   const tokens = new Tokens(security.tokens);
-  const doors = openDoors(service, listen, { limits, tokens, tls, log }, tracing);
+  const doors = openDoors(service, listen, { limits, tokens, tls, log, cluster }, tracing);
   const listening: Partial<Record<DoorName, Listening>> = {};
   for (const name of doorNames) {
     const address = listen[name];

@@ -1,12 +1,15 @@
 /** The store that a configuration asks for. */
 import type { Cluster, Redis } from 'ioredis';
 import { type Clock, type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
-import type { RedisStoreConfig, StoreConfig } from '../config/config.ts';
+import type { NodeStats } from '../cluster/cluster-node.ts';
+import type { ClusterDoor, NodeAddresses } from '../cluster/view.ts';
+import type { ClientStoreConfig, Config, RedisStoreConfig, StoreConfig } from '../config/config.ts';
 import { mostLargeKeys } from './ad-hoc-policies.ts';
 import type { Log } from './log.ts';
+import { readTls } from './read-tls.ts';
 
 export interface StoreStats {
-  readonly type: 'memory' | 'redis';
+  readonly type: StoreConfig['type'];
   /** Undefined where the store does not know. */
   readonly keys: number | undefined;
   readonly evictedLiveKeys: number;
@@ -23,12 +26,39 @@ export interface OpenStore {
   stats(): StoreStats;
   /** Why it cannot answer now; undefined when it can. */
   problem(): string | undefined;
+  /** Where this process is a node of a cluster. */
+  readonly cluster?: OpenCluster;
   close(): Promise<void>;
 }
 
-/** @param clock of memory; Redis has its own */
-export async function openStore(config: StoreConfig, log: Log, clock = tickClock()): Promise<OpenStore> {
-  return config.type === 'memory' ? openMemory(config.maxKeys, clock) : openRedis(config, log);
+export interface OpenCluster {
+  readonly door: ClusterDoor;
+  /** Undefined until it was told to join. */
+  stats(): NodeStats | undefined;
+  /** Once the doors are open, which the other nodes are told of. Resolves when it has joined, however long etcd takes. */
+  join(addresses: NodeAddresses): Promise<void>;
+  /** Hands over what it has. */
+  leave(withinMs: number): Promise<void>;
+}
+
+/** @param clock of memory; the others have their own */
+export async function openStore(
+  { store, security }: Pick<Config, 'store' | 'security'>,
+  log: Log,
+  clock = tickClock(),
+): Promise<OpenStore> {
+  switch (store.type) {
+    case 'memory':
+      return openMemory(store.maxKeys, clock);
+    case 'redis':
+      return openRedis(store, log);
+    case 'cluster':
+      return openClient(store, log);
+    case 'owned': {
+      const { openOwned } = await import('./open-owned.ts');
+      return openOwned(store, log, { token: security.tokens[0], tls: readTls(security.tls) });
+    }
+  }
 }
 
 /** The client library takes as much memory as half a million keys, so only who uses it loads it; likewise what stands between. */
@@ -65,8 +95,55 @@ function openMemory(maxKeys: number, clock: Clock): OpenStore {
   };
 }
 
-// So often at most the log says that Redis does not answer.
+// So often at most the log says that a store does not answer.
 const quietMs = 10_000;
+
+/** Says that a store does not answer, now and then, and at once when it is well again. */
+function complaints(log: Log) {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return {
+    failed(error: unknown): void {
+      if (performance.now() - saidMs < quietMs) return;
+      saidMs = performance.now();
+      log.warn({ error: (error as Error).message }, 'the store does not answer');
+    },
+    recovered(): void {
+      saidMs = Number.NEGATIVE_INFINITY;
+      log.info({}, 'the store answers again');
+    },
+  };
+}
+
+/** A cluster of nodes, asked as its clients ask it. */
+async function openClient(config: ClientStoreConfig, log: Log): Promise<OpenStore> {
+  const [{ degrade, layered }, { clusterStore }] = await Promise.all([
+    import('sluice/layers'),
+    import('sluice/client'),
+  ]);
+  const { nodes, isTls, token, deadlineMs, onFailure } = config;
+  const client = clusterStore({ nodes, tls: isTls, deadline: deadlineMs, ...(token !== undefined && { token }) });
+  // The client has a deadline of its own; and what one owner cannot answer says nothing of the others.
+  const layer = degrade({
+    after: 2 ** 31 - 1,
+    to: onFailure,
+    breaker: { consecutiveFailures: 2 ** 32 },
+  });
+  const store = layered(client, layer);
+  const { failed } = complaints(log);
+  layer.on('failure', ({ error }) => failed(error));
+  return {
+    store,
+    largeStore: store,
+    memories: [],
+    stats() {
+      const { storeErrors, degraded } = layer.stats();
+      const decided = degraded.closed + degraded.open + degraded.local;
+      return { type: 'cluster', keys: undefined, evictedLiveKeys: 0, errors: storeErrors, degraded: decided };
+    },
+    problem: () => undefined,
+    close: () => client.close(),
+  };
+}
 
 async function openRedis(config: RedisStoreConfig, log: Log): Promise<OpenStore> {
   const [{ degrade, layered }, { redisStore }] = await Promise.all([import('sluice/layers'), import('sluice/redis')]);
@@ -74,18 +151,11 @@ async function openRedis(config: RedisStoreConfig, log: Log): Promise<OpenStore>
   const { prefix, isFenced, timeoutMs, onFailure } = config;
   const layer = degrade({ after: timeoutMs, to: onFailure });
   const store = layered(redisStore({ client, prefix, fenced: isFenced }), layer);
-  let saidMs = Number.NEGATIVE_INFINITY;
-  const complain = (error: unknown) => {
-    if (performance.now() - saidMs < quietMs) return;
-    saidMs = performance.now();
-    log.warn({ error: (error as Error).message }, 'the store does not answer');
-  };
-  client.on('error', complain);
-  layer.on('failure', ({ error }) => complain(error));
+  const { failed, recovered } = complaints(log);
+  client.on('error', failed);
+  layer.on('failure', ({ error }) => failed(error));
   layer.breaker.on('change', ({ to }) => {
-    if (to !== 'closed') return;
-    saidMs = Number.NEGATIVE_INFINITY;
-    log.info({}, 'the store answers again');
+    if (to === 'closed') recovered();
   });
   return {
     store,

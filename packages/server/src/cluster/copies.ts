@@ -1,0 +1,98 @@
+/**
+ * What a standby keeps: for each shard whose standby this node is, the owner's state, made of its latest snapshot and of everything the owner
+ * did since, done again.
+ */
+import type { NodeClock } from './environment.ts';
+import type { Fences } from './fences.ts';
+import type { Replication, ShardReplication } from './messages.ts';
+import type { OwnedPolicies } from './owned-policy.ts';
+import { Shard } from './shard.ts';
+import type { PolicyTexts } from './wire-check.ts';
+
+interface Copy {
+  readonly epoch: number;
+  readonly session: number;
+  sequence: number;
+  /** What our clock must be moved by to show the owner's time for the shard, at most: the owner's was later when we heard of it. */
+  asideMs: number;
+  readonly shard: Shard;
+}
+
+export class Copies {
+  private readonly copies = new Map<number, Copy>();
+  private readonly clock: NodeClock;
+  private readonly fences: Fences;
+  private readonly policies: OwnedPolicies;
+  private readonly texts: PolicyTexts;
+  private readonly maxKeys: number;
+
+  constructor(clock: NodeClock, fences: Fences, policies: OwnedPolicies, texts: PolicyTexts, maxKeys: number) {
+    this.clock = clock;
+    this.fences = fences;
+    this.policies = policies;
+    this.texts = texts;
+    this.maxKeys = maxKeys;
+  }
+
+  /** The shards of the message whose copy has all of it now. Only of whom the slot table calls their owner: a later owner may be an older node. */
+  receive({ epoch, shards }: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
+    return shards
+      .filter(({ shard }) => !this.fences.copySessions || isOwner(shard, epoch))
+      .filter((replication) => this.receiveShard(epoch, replication))
+      .map(({ shard }) => shard);
+  }
+
+  private receiveShard(epoch: number, replication: ShardReplication): boolean {
+    const { shard, session, sequence, nowMs, state, steps } = replication;
+    let copy = this.copies.get(shard);
+    if (copy && this.fences.copySessions) {
+      // Of a copy that was begun anew since.
+      if (epoch === copy.epoch && session < copy.session) return false;
+      const isSame = epoch === copy.epoch && session === copy.session;
+      if (isSame && sequence <= copy.sequence) return true;
+      if (isSame && sequence !== copy.sequence + 1) return false;
+      if (!isSame && state === undefined) return false;
+    }
+    if (state !== undefined) {
+      const asideMs = this.asideFor(state.nowMs);
+      const begun: Copy = {
+        epoch,
+        session,
+        sequence,
+        asideMs,
+        shard: Shard.of(state, this.clock, this.maxKeys, () => begun.asideMs),
+      };
+      copy = begun;
+      this.copies.set(shard, copy);
+    }
+    if (copy === undefined) return false;
+    for (const { atMs, checks } of steps) {
+      copy.shard.repeat(
+        checks.map((check) => this.policies.ownedCheck(this.texts.checkOf(check))),
+        atMs,
+      );
+    }
+    copy.sequence = sequence;
+    copy.asideMs = this.asideFor(nowMs);
+    return true;
+  }
+
+  private asideFor(theirNowMs: number): number {
+    return this.fences.agesNotDates ? theirNowMs - this.clock.nowMs() : 0;
+  }
+
+  /** The copy of a shard as the owner with this epoch had it; it is no longer kept here. */
+  take(shard: number, epoch: number): Shard | undefined {
+    const copy = this.copies.get(shard);
+    this.copies.delete(shard);
+    return copy?.epoch === epoch ? copy.shard : undefined;
+  }
+
+  drop(isOver: (shard: number, epoch: number) => boolean): void {
+    for (const [shard, { epoch }] of this.copies) if (isOver(shard, epoch)) this.copies.delete(shard);
+  }
+
+  get size(): number {
+    return this.copies.size;
+  }
+}

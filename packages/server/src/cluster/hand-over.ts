@@ -1,0 +1,96 @@
+/**
+ * A planned change of owner, from the old owner's side.
+ *
+ *      freeze ──► offer the state ──► slot table: theirs, by this offer ──► done: they go on where we stopped
+ *                      │ no                    │ refused      │ nobody knows
+ *                      ▼                       ▼              ▼
+ *                     thaw                    thaw       rule it out in etcd, then thaw
+ *
+ * From the freeze on nothing is decided here, so the offered state is the last word, and calls wait for whoever has it in the end.
+ */
+import type { NodeEnvironment } from './environment.ts';
+import type { Fences } from './fences.ts';
+import type { Membership, Outcome } from './membership.ts';
+import type { KnownNode } from './records.ts';
+import type { Shard } from './shard.ts';
+import { offerOrigin, ownerOf } from './slot-table.ts';
+
+export interface HandOverParts {
+  readonly environment: NodeEnvironment;
+  readonly fences: Fences;
+  readonly membership: Membership;
+  /** How long the other node may take to keep an offer: calls wait for it. */
+  readonly offerMs: number;
+}
+
+// The taker may have renewed its record since we saw it.
+const mostTries = 3;
+// Between two attempts to rule out a change whose outcome is not known.
+const pauseMs = 20;
+
+/** Gives shards to another node. True when they are its own now; false when they are ours again. */
+export async function handOver(parts: HandOverParts, shards: readonly Shard[], to: KnownNode): Promise<boolean> {
+  const { environment, fences, membership, offerMs } = parts;
+  const token = tokenOf(environment.random);
+  const { self } = membership;
+  const states = shards.map((shard) => shard.state());
+  if (fences.freezeBeforeHandOver) for (const shard of shards) shard.isFrozen = true;
+  try {
+    const offer = { kind: 'offer', to: to.id, from: self.id, token, shards: states } as const;
+    const reply = await environment.peers.ask(to.addresses.resp, offer, offerMs);
+    if (reply.kind !== 'done') return thaw(shards);
+  } catch (error) {
+    environment.log.debug(
+      { to: to.addresses.resp, error: (error as Error).message },
+      'an offer of shards was not answered',
+    );
+    return thaw(shards);
+  }
+  // Whatever else is to be frozen: the state must not have changed since it was taken.
+  for (const shard of shards) shard.isFrozen = true;
+  const owner = { id: to.id, epoch: to.epoch, ttlMs: to.ttlMs, addresses: to.addresses };
+  const edit = { owner, origin: offerOrigin(token), standby: null };
+  const isStillOurs = () => shards.every((shard) => ownerOf(membership.table!, shard.number)?.epoch === self.epoch);
+  const given = () => (isStillOurs() ? new Map(shards.map((shard) => [shard.number, edit])) : undefined);
+  let outcome: Outcome = 'refused';
+  for (let tries = 0; tries < mostTries && outcome === 'refused' && isStillOurs(); tries += 1) {
+    // Whoever leaves at this very moment must not be given anything: nobody would have it.
+    const taker = membership.nodeOf(owner);
+    if (taker === undefined || taker.isLeaving) break;
+    const compare = [{ key: membership.keys.nodeOf(taker.id), modRevision: taker.modRevision }];
+    outcome = await membership.edit(given, { compare });
+  }
+  if (outcome === 'done') return true;
+  if (outcome === 'unknown' && fences.ruleOutBeforeThaw) return settle(parts, shards, self.epoch);
+  return isStillOurs() && thaw(shards);
+}
+
+/** Makes sure that a change whose outcome is not known either has happened or never will. */
+async function settle(
+  { environment, membership }: HandOverParts,
+  shards: readonly Shard[],
+  epoch: number,
+): Promise<boolean> {
+  // Without the right nothing is decided here anyway, and whoever takes over assumes the worst.
+  while (membership.self.epoch === epoch && !membership.isDeposed && membership.right.leftMs() > 0) {
+    const outcome = await membership.edit(() => new Map());
+    // Refused: the table is another one by now, and the change was made for the one before. Done: likewise.
+    if (outcome !== 'unknown') {
+      const isOurs = shards.every((shard) => ownerOf(membership.table!, shard.number)?.epoch === epoch);
+      return !(isOurs && !thaw(shards));
+    }
+    await new Promise<void>((resolve) => {
+      environment.clock.after(pauseMs, resolve);
+    });
+  }
+  return false;
+}
+
+function thaw(shards: readonly Shard[]): false {
+  for (const shard of shards) shard.isFrozen = false;
+  return false;
+}
+
+function tokenOf(random: () => number): string {
+  return Array.from({ length: 4 }, () => Math.floor(random() * 2 ** 32).toString(36)).join('');
+}

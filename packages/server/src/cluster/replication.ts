@@ -1,0 +1,318 @@
+/**
+ * The owner's side of its standbys: what was carried out is told to them, and a key that is too far ahead waits.
+ *
+ *      check ──► carried out ──► answered at once, as long as the key is not more than `lag` ahead of its copy
+ *                     │                  └─ else when the copy has caught up
+ *                     └──► told to the standby with the rest of the turn ──► confirmed
+ *
+ * A link begins with the whole state; once that is confirmed, etcd is told that there is a standby. A link that breaks is taken back in etcd
+ * first: until then keys wait, because whoever takes over would trust the copy.
+ */
+import { SluiceError } from 'sluice';
+import type { NodeEnvironment } from './environment.ts';
+import type { Fences } from './fences.ts';
+import type { ReplicatedStep, Replication, ShardReplication } from './messages.ts';
+import type { OwnedCheck } from './owned-policy.ts';
+import type { Shard } from './shard.ts';
+import { wireOfCheck } from './wire-check.ts';
+
+/** Whom a shard is copied to. */
+export interface StandbyNode {
+  readonly id: string;
+  readonly address: string;
+}
+
+/**
+ * `copying`: the state is on its way. `closing`: it is there, and keys that are too far ahead wait. `copied`: none is, and etcd is to be told.
+ * `recorded`: etcd says so. `broken`: etcd is to be told that it is over.
+ */
+type LinkPhase = 'copying' | 'closing' | 'copied' | 'recorded' | 'broken';
+
+/** What was carried out of a key and not confirmed. */
+interface Ahead {
+  cost: number;
+  lag: number;
+}
+
+interface Link {
+  readonly shard: Shard;
+  readonly standby: StandbyNode;
+  readonly session: number;
+  phase: LinkPhase;
+  /** Etcd may say that there is a standby. */
+  isTold: boolean;
+  sequence: number;
+  steps: ReplicatedStep[];
+  isStateSent: boolean;
+  /** By key, of all messages. */
+  readonly ahead: Map<string, Ahead>;
+  /** How many keys are further ahead than they may be. */
+  tooFar: number;
+  /** The same of the message that is being made. */
+  current: Map<string, number>;
+  /** Who waits until everything so far is confirmed. */
+  waiters: Waiter[];
+}
+
+interface Waiter {
+  settle(isConfirmed: boolean): void;
+}
+
+interface Sent {
+  readonly link: Link;
+  readonly sequence: number;
+  readonly costs: Map<string, number>;
+  readonly waiters: Waiter[];
+}
+
+/** What etcd has to be told, by shard: that its standby is this one, or that it has none (`undefined`). */
+export type StandbyEdits = ReadonlyMap<number, StandbyNode | undefined>;
+
+// How many whole shards go into one message.
+const mostStates = 16;
+const flushMs = 1;
+
+export class Standbys {
+  private readonly environment: NodeEnvironment;
+  private readonly fences: Fences;
+  private readonly patienceMs: number;
+  private readonly self: () => { readonly id: string; readonly epoch: number };
+  private readonly links = new Map<number, Link>();
+  /** By the address of the standby: whether a message is on its way. */
+  private readonly busy = new Set<string>();
+  private sessions = 0;
+  private isFlushing = false;
+  private isStopped = false;
+
+  constructor(
+    environment: NodeEnvironment,
+    fences: Fences,
+    patienceMs: number,
+    self: () => { readonly id: string; readonly epoch: number },
+  ) {
+    this.environment = environment;
+    this.fences = fences;
+    this.patienceMs = patienceMs;
+    this.self = self;
+  }
+
+  /** Begins to copy a shard. */
+  begin(shard: Shard, standby: StandbyNode): void {
+    if (this.links.has(shard.number)) return;
+    this.sessions += 1;
+    this.links.set(shard.number, {
+      shard,
+      standby,
+      session: this.sessions,
+      phase: 'copying',
+      isTold: false,
+      sequence: 0,
+      steps: [],
+      isStateSent: false,
+      ahead: new Map(),
+      tooFar: 0,
+      current: new Map(),
+      waiters: [],
+    });
+    this.flushSoon(0);
+  }
+
+  /** Whom a shard is being copied to. */
+  standbyOf(shard: number): StandbyNode | undefined {
+    const link = this.links.get(shard);
+    return link?.phase === 'broken' ? undefined : link?.standby;
+  }
+
+  /** The shard is no longer ours. */
+  forget(shard: number): void {
+    const link = this.links.get(shard);
+    this.links.delete(shard);
+    for (const waiter of link?.waiters ?? []) waiter.settle(false);
+  }
+
+  /** A standby that is not wanted any more, or does not answer. */
+  break(shard: number): void {
+    const link = this.links.get(shard);
+    if (link === undefined || link.phase === 'broken') return;
+    if (link.isTold && this.fences.lossRecordedFirst) link.phase = 'broken';
+    else this.release(link);
+  }
+
+  private release(link: Link): void {
+    this.links.delete(link.shard.number);
+    for (const waiter of link.waiters) waiter.settle(true);
+  }
+
+  /** What etcd has to be told now. */
+  edits(): StandbyEdits {
+    const edits = new Map<number, StandbyNode | undefined>();
+    for (const [shard, { phase, standby }] of this.links) {
+      if (phase === 'copied') edits.set(shard, standby);
+      else if (phase === 'broken') edits.set(shard, undefined);
+    }
+    return edits;
+  }
+
+  /** Etcd is about to be told. */
+  telling(edits: StandbyEdits): void {
+    for (const [shard, standby] of edits) {
+      const link = this.links.get(shard);
+      if (link && standby) link.isTold = true;
+    }
+  }
+
+  /** Etcd has been told. */
+  told(edits: StandbyEdits): void {
+    for (const [shard, standby] of edits) {
+      const link = this.links.get(shard);
+      if (link === undefined) continue;
+      if (standby === undefined && link.phase === 'broken') this.release(link);
+      else if (standby?.id === link.standby.id && link.phase === 'copied') link.phase = 'recorded';
+    }
+  }
+
+  /** What a later slot table says of a shard's standby: one that somebody else took out, because it is silent, is none any more. */
+  seen(shard: number, standbyId: string | undefined): void {
+    const link = this.links.get(shard);
+    if (link?.phase === 'recorded' && standbyId !== link.standby.id) this.release(link);
+  }
+
+  /**
+   * Something was carried out: it is told to the standby. A promise where the answer has to wait until the standby has it; it rejects where that
+   * did not come to pass.
+   */
+  carriedOut(shard: number, checks: readonly OwnedCheck[]): Promise<void> | undefined {
+    const link = this.links.get(shard);
+    if (link === undefined || !link.isStateSent) return undefined;
+    if (link.phase !== 'broken') {
+      link.steps.push({
+        atMs: link.shard.nowMs(),
+        checks: checks.map((check) => wireOfCheck({ ...check, policy: check.owned.policy })),
+      });
+      this.flushSoon(flushMs);
+    }
+    let isTooFar = false;
+    for (const { name, key, cost, owned } of checks) {
+      const id = `${name} ${key}`;
+      if (this.move(link, id, cost, owned.lag)) isTooFar = true;
+      link.current.set(id, (link.current.get(id) ?? 0) + cost);
+    }
+    return isTooFar && this.fences.boundedLag && link.phase !== 'copying' ? this.confirmed(link) : undefined;
+  }
+
+  /** A key gets ahead by so much, or is caught up with. Whether it is too far ahead now. */
+  private move(link: Link, id: string, cost: number, lag?: number): boolean {
+    const ahead = link.ahead.get(id) ?? { cost: 0, lag: lag ?? 0 };
+    if (ahead.cost > ahead.lag) link.tooFar -= 1;
+    ahead.cost += cost;
+    ahead.lag = lag ?? ahead.lag;
+    const isTooFar = ahead.cost > ahead.lag;
+    if (isTooFar) link.tooFar += 1;
+    if (ahead.cost > 0) link.ahead.set(id, ahead);
+    else link.ahead.delete(id);
+    return isTooFar;
+  }
+
+  private confirmed(link: Link): Promise<void> {
+    this.flushSoon(0);
+    return new Promise((resolve, reject) => {
+      const failed = () =>
+        reject(new SluiceError('store-unavailable', 'The standby did not confirm in time; the call counts as used.'));
+      const callOff = this.environment.clock.after(this.patienceMs, failed);
+      link.waiters.push({
+        settle(isConfirmed) {
+          callOff();
+          if (isConfirmed) resolve();
+          else failed();
+        },
+      });
+    });
+  }
+
+  private flushSoon(ms: number): void {
+    if (this.isFlushing || this.isStopped) return;
+    this.isFlushing = true;
+    this.environment.clock.after(ms, () => {
+      this.isFlushing = false;
+      if (!this.isStopped) this.flush();
+    });
+  }
+
+  private flush(): void {
+    const byAddress = new Map<string, Link[]>();
+    for (const link of this.links.values()) {
+      const isDue = link.steps.length > 0 || !link.isStateSent;
+      if (!isDue || link.phase === 'broken' || this.busy.has(link.standby.address)) continue;
+      byAddress.set(link.standby.address, [...(byAddress.get(link.standby.address) ?? []), link]);
+    }
+    for (const [address, links] of byAddress) {
+      const fresh = links.filter(({ isStateSent }) => !isStateSent).slice(0, mostStates);
+      void this.send(address, [...links.filter(({ isStateSent }) => isStateSent), ...fresh]);
+    }
+  }
+
+  private async send(address: string, links: readonly Link[]): Promise<void> {
+    const sent: Sent[] = [];
+    const shards: ShardReplication[] = links.map((link) => {
+      const { shard, session, isStateSent, steps, current, waiters } = link;
+      link.sequence += 1;
+      sent.push({ link, sequence: link.sequence, costs: current, waiters });
+      link.steps = [];
+      link.current = new Map();
+      link.waiters = [];
+      link.isStateSent = true;
+      const replication = { shard: shard.number, session, sequence: link.sequence, nowMs: shard.nowMs(), steps };
+      return isStateSent ? replication : { ...replication, state: shard.state() };
+    });
+    this.busy.add(address);
+    const copied = await this.ask(address, links[0]!.standby.id, shards);
+    this.busy.delete(address);
+    if (this.isStopped) return;
+    for (const one of sent) this.confirm(one, copied.has(one.link.shard.number));
+    this.flushSoon(0);
+  }
+
+  /** The shards whose copies are up to date; none when there was no answer. */
+  private async ask(address: string, to: string, shards: readonly ShardReplication[]): Promise<ReadonlySet<number>> {
+    const { id, epoch } = this.self();
+    const message: Replication = { kind: 'replicate', to, from: id, epoch, shards };
+    try {
+      const reply = await this.environment.peers.ask(address, message, this.patienceMs);
+      return new Set(reply.kind === 'copied' ? reply.shards : []);
+    } catch (error) {
+      this.environment.log.debug({ standby: address, error: (error as Error).message }, 'the standby does not answer');
+      return new Set();
+    }
+  }
+
+  private confirm({ link, costs, waiters }: Sent, isCopied: boolean): void {
+    if (this.links.get(link.shard.number) !== link) {
+      for (const waiter of waiters) waiter.settle(false);
+      return;
+    }
+    if (!isCopied) {
+      link.waiters.push(...waiters);
+      this.break(link.shard.number);
+      return;
+    }
+    for (const [id, cost] of costs) this.move(link, id, -cost);
+    if (link.phase === 'copying') link.phase = 'closing';
+    if (link.phase === 'closing' && (link.tooFar === 0 || !this.fences.boundedLag)) link.phase = 'copied';
+    for (const waiter of waiters) waiter.settle(true);
+  }
+
+  /** How many shards have a standby that etcd knows of. */
+  get recorded(): number {
+    return [...this.links.values()].filter(({ phase }) => phase === 'recorded').length;
+  }
+
+  get size(): number {
+    return this.links.size;
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    for (const link of this.links.values()) for (const waiter of link.waiters) waiter.settle(false);
+    this.links.clear();
+  }
+}

@@ -1,0 +1,112 @@
+import { slidingLog } from 'sluice';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { NodeClock } from './environment.ts';
+import { allFences } from './fences.ts';
+import { OwnedPolicies } from './owned-policy.ts';
+import { Shard } from './shard.ts';
+
+const policies = new OwnedPolicies({ graceMs: 10, unreplicated: 3, durableFromMs: 3_600_000 }, allFences);
+const policy = slidingLog({ limit: 100, window: 1000 });
+const spanMs = policies.of(policy).spanMs;
+
+let nowMs: number;
+const clock: NodeClock = { nowMs: () => nowMs, uptimeMs: () => nowMs, after: () => () => {} };
+
+beforeEach(() => {
+  nowMs = 1_700_000_000_000;
+});
+
+function ask(shard: Shard, cost = 1, key = 'k') {
+  return shard.apply([policies.ownedCheck({ name: 'rule', key, policy, cost })])[0]!;
+}
+
+function certain(): Shard {
+  return Shard.of(Shard.unknown(7, clock, 100, { ...allFences, quarantine: false }).state(), clock, 100, () => 0);
+}
+
+describe('a shard of which nothing is known', () => {
+  it('refuses until whatever was granted before is out of the window, and says when', () => {
+    const shard = Shard.unknown(7, clock, 100, allFences);
+    expect(ask(shard)).toMatchObject({
+      allowed: false,
+      reason: 'quarantine',
+      remaining: 0,
+      retryAfterMs: Math.ceil(spanMs),
+    });
+    nowMs += spanMs - 1;
+    expect(ask(shard)).toMatchObject({ allowed: false, reason: 'quarantine', retryAfterMs: 1 });
+    nowMs += 1;
+    expect(ask(shard).allowed).toBe(true);
+  });
+
+  it('lets calls through that take nothing, and shadow rules refuse nobody', () => {
+    const shard = Shard.unknown(7, clock, 100, allFences);
+    expect(ask(shard, 0).allowed).toBe(true);
+    const shadow = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 1, shadow: true });
+    expect(shard.apply([shadow])[0]!.shadow).toBe(true);
+  });
+
+  it('takes its doubts along when it is handed over', () => {
+    const state = Shard.unknown(7, clock, 100, allFences).state();
+    nowMs += 5000;
+    const taken = Shard.of(state, clock, 100, () => -5000);
+    expect(ask(taken).reason).toBe('quarantine');
+  });
+});
+
+describe('a shard that came from another node', () => {
+  it('is as old here as it was there, whatever the clocks show', () => {
+    const giver = certain();
+    ask(giver, 100);
+    nowMs += 600;
+    const state = giver.state();
+    const days = 86_400_000;
+    nowMs += 3 * days;
+    const asideMs = state.nowMs - nowMs;
+    const taker = Shard.of(state, clock, 100, () => asideMs);
+    expect(ask(taker).allowed).toBe(false);
+    nowMs += 300;
+    expect(ask(taker).allowed).toBe(false);
+    nowMs += 200;
+    expect(ask(taker).allowed).toBe(true);
+  });
+});
+
+describe('a standby that becomes the owner', () => {
+  it('leaves room for what the old owner may have granted last, for a window', () => {
+    const shard = certain();
+    ask(shard, 90);
+    shard.promote(allFences);
+    expect(ask(shard, 8)).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(ask(shard, 7).allowed).toBe(true);
+    expect(ask(shard).allowed).toBe(false);
+    expect(ask(shard, 98, 'another')).toMatchObject({ allowed: false });
+    expect(ask(shard, 97, 'another').allowed).toBe(true);
+    nowMs += spanMs;
+    expect(ask(shard, 100, 'another').allowed).toBe(true);
+  });
+
+  it('leaves room for each of several that failed, and after many knows nothing any more', () => {
+    const shard = certain();
+    shard.promote(allFences);
+    shard.promote(allFences);
+    expect(ask(shard, 95).allowed).toBe(false);
+    expect(ask(shard, 94).allowed).toBe(true);
+    for (let failures = 0; failures < 3; failures += 1) shard.promote(allFences);
+    expect(ask(shard, 1, 'never asked')).toMatchObject({ allowed: false, reason: 'quarantine' });
+  });
+});
+
+describe('a key of a long window', () => {
+  it('counts what others wrote down of it, and is then not in doubt though the rest of the shard is', () => {
+    const long = slidingLog({ limit: 10, window: '2h' });
+    const check = policies.ownedCheck({ name: 'daily', key: 'k', policy: long, cost: 1 });
+    const shard = Shard.unknown(7, clock, 100, allFences);
+    expect(shard.apply([check])[0]!.reason).toBe('quarantine');
+    shard.charge(check, 6, -1000);
+    shard.settle(check);
+    expect(shard.apply([check])[0]).toMatchObject({ allowed: true, remaining: 3 });
+    const taken = Shard.of(shard.state(), clock, 100, () => 0);
+    expect(taken.apply([check])[0]).toMatchObject({ allowed: true, remaining: 2 });
+  });
+});

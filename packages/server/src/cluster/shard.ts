@@ -1,0 +1,195 @@
+/**
+ * One shard at its owner: a memory store with a clock of its own, and what is not known of the past.
+ *
+ * The clock is the node's, moved: state that came from another node is as old here as it was there, whatever the two clocks show. The time
+ * that it was on its way is not counted, so it only looks younger than it is, and is forgotten later.
+ */
+import { type Check, type Clock, type Decision, type MemoryStore, memoryStore } from 'sluice';
+import type { NodeClock } from './environment.ts';
+import type { Fences } from './fences.ts';
+import type { Doubt, ShardState } from './messages.ts';
+import type { OwnedCheck } from './owned-policy.ts';
+
+// After so many failures in a row it is simpler to know nothing.
+const mostLags = 4;
+
+export class Shard {
+  readonly number: number;
+  /** It is being handed over: nothing is decided until that has come to an end, either way. */
+  isFrozen = false;
+  private readonly clock: NodeClock;
+  private readonly store: MemoryStore;
+  private readonly asideMs: () => number;
+  /** On the shard's own time. */
+  private doubts: readonly Doubt[];
+  private latestDoubtMs: number;
+  /** Keys of long windows of which everything is known, whatever else is in doubt. */
+  private readonly settled: Set<string>;
+
+  private constructor(
+    number: number,
+    clock: NodeClock,
+    maxKeys: number,
+    asideMs: () => number,
+    doubts: readonly Doubt[],
+    settled: readonly string[] = [],
+  ) {
+    this.number = number;
+    this.clock = clock;
+    this.asideMs = asideMs;
+    this.doubts = doubts;
+    this.latestDoubtMs = latestOf(doubts);
+    this.settled = new Set(settled);
+    this.store = memoryStore({ maxKeys, clock: shardClock(() => this.nowMs()) });
+  }
+
+  /** Of whose past nothing is known. */
+  static unknown(number: number, clock: NodeClock, maxKeys: number, fences: Fences): Shard {
+    const doubts: Doubt[] = fences.quarantine ? [{ sinceMs: clock.nowMs(), about: 'all' }] : [];
+    return new Shard(number, clock, maxKeys, () => 0, doubts);
+  }
+
+  /** As another node had it, with the difference of its time to ours; `asideMs` may change as long as it is a copy. */
+  static of(state: ShardState, clock: NodeClock, maxKeys: number, asideMs: () => number): Shard {
+    const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state.settled);
+    shard.store.restore(state.snapshot);
+    return shard;
+  }
+
+  nowMs(): number {
+    return this.clock.nowMs() + this.asideMs();
+  }
+
+  get keys(): number {
+    return this.store.stats().keys;
+  }
+
+  state(): ShardState {
+    const { number, doubts, settled, store } = this;
+    return { shard: number, nowMs: this.nowMs(), doubts, settled: [...settled], snapshot: store.snapshot() };
+  }
+
+  /** A standby becomes the owner: what the old one granted last may not be here. */
+  promote(fences: Fences): void {
+    if (fences.lagCountsAsUsed) this.doubt('lag');
+  }
+
+  private doubt(about: Doubt['about']): void {
+    const isMany = this.doubts.filter((doubt) => doubt.about === 'lag').length >= mostLags;
+    const doubt = { sinceMs: this.nowMs(), about: isMany ? 'all' : about } as const;
+    // Knowing nothing is worse than any earlier doubt.
+    this.doubts = doubt.about === 'all' ? [doubt] : [...this.doubts, doubt];
+    this.latestDoubtMs = doubt.sinceMs;
+  }
+
+  /** Nothing is in doubt for windows up to this long. */
+  isCertainFor(spanMs: number): boolean {
+    return this.nowMs() >= this.latestDoubtMs + spanMs;
+  }
+
+  isSettled({ name, key }: OwnedCheck): boolean {
+    return this.settled.has(`${name} ${key}`);
+  }
+
+  settle({ name, key }: OwnedCheck): void {
+    this.settled.add(`${name} ${key}`);
+  }
+
+  /** Counts what somebody else may have granted, at the latest so long before now (negative) or now. */
+  charge(check: OwnedCheck, cost: number, beforeMs: number): void {
+    const { name, key, policy } = check;
+    this.store.apply([{ name, key, policy, cost, operation: 'penalize' }], this.nowMs() + Math.min(0, beforeMs));
+  }
+
+  /** All of the checks or none, as they stand in the store. They have the applied policies. */
+  apply(checks: readonly OwnedCheck[]): Decision[] {
+    for (let i = 0; i < checks.length; i += 1) {
+      if (this.isCertainFor(checks[i]!.owned.spanMs)) continue;
+      return this.refuseInDoubt(checks) ?? this.withoutLag(checks, this.store.apply(checks));
+    }
+    return this.store.apply(checks);
+  }
+
+  /** What may be missing does not remain to be used. */
+  private withoutLag(checks: readonly OwnedCheck[], decisions: readonly Decision[]): Decision[] {
+    const nowMs = this.nowMs();
+    return decisions.map((decision, i) => {
+      const { owned } = checks[i]!;
+      const lags = this.doubts.filter(({ sinceMs, about }) => about === 'lag' && sinceMs + owned.spanMs > nowMs).length;
+      return lags === 0 ? decision : { ...decision, remaining: Math.max(0, decision.remaining - lags * owned.lag) };
+    });
+  }
+
+  /** What the owner did, done again for the copy. */
+  repeat(checks: readonly OwnedCheck[], atMs: number): void {
+    this.store.apply(checks, atMs);
+  }
+
+  /** What would be said: nothing is taken. */
+  peek(checks: readonly OwnedCheck[]): Decision[] {
+    return this.apply(checks.map((check) => (isTaking(check) ? { ...check, operation: 'peek' } : check)));
+  }
+
+  /** The refusal of a batch that might be too much with what is not known. */
+  private refuseInDoubt(checks: readonly OwnedCheck[]): Decision[] | undefined {
+    const nowMs = this.nowMs();
+    let isRefused = false;
+    const waits = checks.map((check) => {
+      const waitMs = this.doubtMs(check, nowMs);
+      if (waitMs > 0 && !check.shadow) isRefused = true;
+      return waitMs;
+    });
+    if (!isRefused) return undefined;
+    const peeked = this.store.apply(checks.map((check) => ({ ...check, cost: 0, operation: 'peek' }) as const));
+    return peeked.map((decision, i) => {
+      const waitMs = Math.ceil(waits[i]!);
+      if (waitMs === 0) return decision;
+      const resetAfterMs = Math.max(decision.resetAfterMs, waitMs);
+      return { ...decision, allowed: false, remaining: 0, retryAfterMs: waitMs, resetAfterMs, reason: 'quarantine' };
+    });
+  }
+
+  /** How long until nothing that is not known can forbid it any more; 0: nothing does now. */
+  private doubtMs(check: OwnedCheck, nowMs: number): number {
+    if (!isTaking(check) || check.cost === 0) return 0;
+    const { owned } = check;
+    let waitMs = 0;
+    let lag = 0;
+    let lagWaitMs = 0;
+    for (const { sinceMs, about } of this.doubts) {
+      const leftMs = sinceMs + owned.spanMs - nowMs;
+      if (leftMs <= 0) continue;
+      if (about === 'all') waitMs = owned.isDurable && this.isSettled(check) ? waitMs : Math.max(waitMs, leftMs);
+      else {
+        lag += owned.lag;
+        lagWaitMs = Math.max(lagWaitMs, leftMs);
+      }
+    }
+    if (lag === 0 || waitMs > 0) return waitMs;
+    // Room for what may be missing has to be left: a call passes if that and the call itself would.
+    const [both] = this.store.apply([{ ...check, shadow: undefined, cost: check.cost + lag, operation: 'peek' }]);
+    if (both!.allowed) return 0;
+    return Math.min(lagWaitMs, Number.isFinite(both!.retryAfterMs) ? both!.retryAfterMs : lagWaitMs);
+  }
+}
+
+function latestOf(doubts: readonly Doubt[]): number {
+  return doubts.reduce((latestMs, { sinceMs }) => Math.max(latestMs, sinceMs), Number.NEGATIVE_INFINITY);
+}
+
+const takers: readonly Check['operation'][] = [undefined, 'check', 'reserve', 'acquire', 'take', 'peek'];
+
+/** Whether it takes something, or asks whether it could. */
+export function isTaking({ operation }: Check): boolean {
+  return takers.includes(operation);
+}
+
+function shardClock(now: () => number): Clock {
+  return {
+    now,
+    async sleep() {
+      // Whoever waits for a shard waits by its node's clock: the store never sleeps.
+      throw new Error('A shard has no clock to sleep by.');
+    },
+  };
+}
