@@ -22,7 +22,7 @@ import { type OwnedCheck, OwnedPolicies } from './owned-policy.ts';
 import type { KnownNode } from './records.ts';
 import { RememberedAnswers } from './remembered-answers.ts';
 import { type StandbyEdits, Standbys } from './replication.ts';
-import type { ClusterSettings } from './settings.ts';
+import { type ClusterSettings, drift } from './settings.ts';
 import { isTaking, Shard } from './shard.ts';
 import { shardOfSlot, shards } from './shards.ts';
 import {
@@ -141,6 +141,9 @@ export class ClusterNode implements ClusterDoor {
     if (table === undefined) return false;
     const problem = differenceOf(table.shared, this.settings.shared);
     if (problem !== undefined) {
+      // Nothing is used any more that was granted under the old settings.
+      if (table.nodes.length === 0) await this.pause(table.shared.graceMs * (1 + 2 * drift));
+      if (table.nodes.length === 0 && (await membership.foundAnew()) === 'done') return true;
       await membership.leave();
       throw new SluiceError('invalid-option', problem);
     }
@@ -367,17 +370,18 @@ export class ClusterNode implements ClusterDoor {
       byTarget.set(address, [...(byTarget.get(address) ?? []), shard]);
     }
     for (const [address, given] of byTarget) {
-      for (let from = 0; from < given.length; from += shardsPerHandOver) {
+      for (let left: readonly Shard[] = given; left.length > 0; ) {
         const to = this.nodeAt(address);
         if (to === undefined || this.isStopped || membership.isDeposed || membership.right.leftMs() <= 0) return;
-        const some = given.slice(from, from + shardsPerHandOver).filter((shard) => this.owned[shard.number] === shard);
-        if (some.length === 0) continue;
+        left = left.filter((shard) => this.owned[shard.number] === shard);
         const offerMs = settings.patienceMs / 4;
-        const isGiven = await handOver({ environment, fences, membership, offerMs }, some, to);
+        const some = left.slice(0, shardsPerHandOver);
+        const taken = some.length === 0 ? [] : await handOver({ environment, fences, membership, offerMs }, some, to);
         this.wake();
-        if (!isGiven) break;
-        environment.log.info({ shards: some.length, to: address }, 'handed over shards');
-        this.counts.handedOver += some.length;
+        if (taken.length === 0) break;
+        environment.log.info({ shards: taken.length, to: address }, 'handed over shards');
+        this.counts.handedOver += taken.length;
+        left = left.slice(taken.length);
         this.tellOthers();
         // Many shards take longer than a right lasts.
         if (membership.right.leftMs() < settings.ttlMs / 2) await membership.renew();
@@ -887,5 +891,5 @@ function differenceOf(theirs: ClusterSettings['shared'], ours: ClusterSettings['
   const fields = Object.keys(ours) as (keyof typeof ours)[];
   const field = fields.find((name) => theirs[name] !== ours[name]);
   if (field === undefined) return undefined;
-  return `store.${field} of this node is ${ours[field]}, that of its cluster ${theirs[field]}. All nodes need the same; to change it, stop them all first.`;
+  return `store.${field} of this node is ${ours[field]}, that of its cluster ${theirs[field]}. All nodes need the same; to change it, end them all (SIGTERM), then start them anew.`;
 }

@@ -11,9 +11,11 @@
 import type { NodeEnvironment } from './environment.ts';
 import type { Fences } from './fences.ts';
 import type { Membership, Outcome } from './membership.ts';
+import type { ShardState } from './messages.ts';
 import type { KnownNode } from './records.ts';
 import type { Shard } from './shard.ts';
 import { offerOrigin, ownerOf } from './slot-table.ts';
+import { mostStateBytes, stateBytes } from './state-bytes.ts';
 
 export interface HandOverParts {
   readonly environment: NodeEnvironment;
@@ -28,12 +30,33 @@ const mostTries = 3;
 // Between two attempts to rule out a change whose outcome is not known.
 const pauseMs = 20;
 
-/** Gives shards to another node. True when they are its own now; false when they are ours again. */
-export async function handOver(parts: HandOverParts, shards: readonly Shard[], to: KnownNode): Promise<boolean> {
+/** Gives shards to another node, as many of them as fit into one offer. Those that are its own now; none when they are ours again. */
+export async function handOver(
+  parts: HandOverParts,
+  candidates: readonly Shard[],
+  to: KnownNode,
+): Promise<readonly Shard[]> {
+  const states: ShardState[] = [];
+  let bytes = 0;
+  for (const shard of candidates) {
+    const state = shard.state();
+    bytes += stateBytes(state);
+    if (bytes > mostStateBytes && states.length > 0) break;
+    states.push(state);
+  }
+  const shards = candidates.slice(0, states.length);
+  return (await give(parts, shards, states, to)) ? shards : [];
+}
+
+async function give(
+  parts: HandOverParts,
+  shards: readonly Shard[],
+  states: readonly ShardState[],
+  to: KnownNode,
+): Promise<boolean> {
   const { environment, fences, membership, offerMs } = parts;
   const token = tokenOf(environment.random);
   const { self } = membership;
-  const states = shards.map((shard) => shard.state());
   if (fences.freezeBeforeHandOver) for (const shard of shards) shard.isFrozen = true;
   try {
     const offer = { kind: 'offer', to: to.id, from: self.id, token, shards: states } as const;

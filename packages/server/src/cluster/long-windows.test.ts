@@ -54,14 +54,14 @@ describe('windows of an hour and more', () => {
   it('are never used twice, however often nodes die', async () => {
     around = neighbourhood(etcd.endpoints);
     let used = 0;
-    for (let lives = 0; lives < 6; lives += 1) {
+    for (let lives = 0; lives < 4; lives += 1) {
       const node = await around.node(`${lives}:1`);
       await waitForAll(node);
       for (let calls = 0; calls < 9; calls += 1) if ((await ask(node, 'bob')).allowed) used += 1;
       around.crash(node);
     }
     expect(used).toBeLessThanOrEqual(50);
-    expect(used).toBeGreaterThan(20);
+    expect(used).toBeGreaterThan(15);
   }, 60_000);
 
   it('move with their shards when a node leaves as planned, and nothing is lost on the way', async () => {

@@ -64,6 +64,8 @@ const mostSpendMs = 60_000;
 // A chunk should last about this long: one write per key in so much time.
 const chunkLastsMs = 1000;
 const mostTries = 3;
+// A record has at most about so many chunks, and those that may still be spent.
+const mostSpans = 60;
 
 export class LongWindows {
   private readonly options: LongWindowsOptions;
@@ -157,9 +159,9 @@ export class LongWindows {
     const counted = new Set(known.chunks.map(({ id }) => id));
     // A shard that came with its state came with what was granted from the chunks of earlier owners.
     const isInState = !known.isRead && (shard.isSettled(check) || shard.isCertainFor(check.owned.spanMs));
-    for (const { id, cost, spendByMs } of isInState ? [] : chunks) {
-      if (!known.own.has(id) && !counted.has(id)) shard.charge(check, cost, spendByMs - time.nowMs());
-    }
+    const others = isInState ? [] : chunks.filter(({ id }) => !known.own.has(id) && !counted.has(id));
+    if (isBucket(check)) emptyBucket(shard, check, others, time.nowMs());
+    else for (const { cost, spendByMs } of others) shard.charge(check, cost, spendByMs - time.nowMs());
     known.chunks = chunks;
     known.modRevision = record?.modRevision ?? 0;
     known.isRead = true;
@@ -180,7 +182,10 @@ export class LongWindows {
     const chunk: Chunk = { id: tokenOf(environment.random), cost, spendByMs: time.nowMs() + spendMs };
     known.own.add(chunk.id);
     const live = known.chunks.filter(({ spendByMs }) => spendByMs + spanMs > time.nowMs());
-    const record: LongRecord = { name: check.name, key: check.key, spanMs, chunks: [...live, chunk] };
+    const merged = mergedChunks(live, time.nowMs(), spanMs / mostSpans);
+    // What is in them is in our memory, whoever wrote their parts.
+    for (const { id } of merged) known.own.add(id);
+    const record: LongRecord = { name: check.name, key: check.key, spanMs, chunks: [...merged, chunk] };
     const modRevision = known.modRevision!;
     // Until the outcome is known, nothing is: what is in etcd then has to be read again.
     known.modRevision = undefined;
@@ -233,6 +238,42 @@ export class LongWindows {
     for (const id of this.byShard.get(shard) ?? []) this.keys.delete(id);
     this.byShard.delete(shard);
   }
+}
+
+/**
+ * Chunks that can no longer be spent, a span's worth in one: a record stays small however long a window is. Each counts from the latest of its
+ * parts on, so none is forgotten too early.
+ */
+function mergedChunks(chunks: readonly Chunk[], nowMs: number, spanMs: number): readonly Chunk[] {
+  const bySpan = new Map<number, Chunk>();
+  const rest: Chunk[] = [];
+  for (const chunk of chunks) {
+    const span = Math.floor(chunk.spendByMs / spanMs);
+    const other = bySpan.get(span);
+    if (chunk.spendByMs >= nowMs) rest.push(chunk);
+    else if (other === undefined) bySpan.set(span, chunk);
+    else {
+      const spendByMs = Math.max(other.spendByMs, chunk.spendByMs);
+      bySpan.set(span, { id: other.id, cost: other.cost + chunk.cost, spendByMs });
+    }
+  }
+  return [...bySpan.values(), ...rest];
+}
+
+const buckets: readonly string[] = ['gcra', 'token-bucket', 'leaky-bucket'];
+
+function isBucket({ owned }: OwnedCheck): boolean {
+  return buckets.includes((owned.policy as { algorithm: string }).algorithm);
+}
+
+/**
+ * What a bucket holds comes from longer ago than its chunks are kept: how full it was when the last of them was spent is not known, and it was
+ * not less than empty.
+ */
+function emptyBucket(shard: Shard, check: OwnedCheck, others: readonly Chunk[], nowMs: number): void {
+  if (others.length === 0) return;
+  const latestMs = Math.max(...others.map(({ spendByMs }) => spendByMs));
+  shard.charge(check, check.owned.limit, latestMs - nowMs);
 }
 
 function idOf(name: string, key: string): string {

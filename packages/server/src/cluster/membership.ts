@@ -56,6 +56,7 @@ export class Membership {
   private readonly addresses: NodeAddresses;
   private readonly events: MembershipEvents;
   private watched = new Map<string, Watched>();
+  private learnedMs = Number.NEGATIVE_INFINITY;
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -140,6 +141,20 @@ export class Membership {
     });
   }
 
+  /** Nobody has anything any more: whoever is there alone may begin anew, with settings of its own. */
+  foundAnew(): Promise<Outcome> {
+    return this.inTurn(async () => {
+      if (this.table === undefined || this.table.nodes.length > 0 || this.nodes.length !== 1) return 'refused';
+      const { revision } = this;
+      const empty = { ...emptyTable(this.settings.shared), timeMs: this.table.timeMs };
+      const all = new Map(empty.owners.map((_, shard): [number, ShardEdit] => [shard, { owner: this.self }]));
+      return this.change(
+        [{ key: this.keys.slots, modRevision: revision }, this.mine()],
+        [this.putTable(edited(empty, all, this.time.nowMs()))],
+      );
+    });
+  }
+
   /** Says that we are still there. */
   renew(): Promise<Outcome> {
     return this.inTurn(async () => {
@@ -212,7 +227,9 @@ export class Membership {
 
   private learn({ revision, found: [records = [], slots = []] }: TransactionOutcome): void {
     const nowMs = this.environment.clock.nowMs();
-    const before = this.watched;
+    // Whoever could not hear anybody for long, because etcd was away, has not heard anybody being silent.
+    const before = nowMs - this.learnedMs > this.settings.ttlMs / 2 ? new Map<string, Watched>() : this.watched;
+    this.learnedMs = nowMs;
     this.nodes = records.map(nodeOfRecord);
     this.lookedAt = revision;
     for (const { timeMs } of this.nodes) this.time.seen(timeMs);

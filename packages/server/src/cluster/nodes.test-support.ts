@@ -20,7 +20,7 @@ export interface Neighbourhood {
 
 let clusters = 0;
 
-export function neighbourhood(endpoints: readonly string[], ttlMs = 500): Neighbourhood {
+export function neighbourhood(endpoints: readonly string[], ttlMs = 2000): Neighbourhood {
   clusters += 1;
   const name = `test-${clusters}`;
   const etcd = etcdClient({ endpoints, log });

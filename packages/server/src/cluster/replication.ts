@@ -14,6 +14,7 @@ import type { Fences } from './fences.ts';
 import type { ReplicatedStep, Replication, ShardReplication } from './messages.ts';
 import type { OwnedCheck } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
+import { mostStateBytes, stateBytes } from './state-bytes.ts';
 import { wireOfCheck } from './wire-check.ts';
 
 /** Whom a shard is copied to. */
@@ -253,8 +254,14 @@ export class Standbys {
 
   private async send(address: string, links: readonly Link[]): Promise<void> {
     const sent: Sent[] = [];
-    const shards: ShardReplication[] = links.map((link) => {
+    const shards: ShardReplication[] = [];
+    let bytes = 0;
+    for (const link of links) {
       const { shard, session, isStateSent, steps, current, waiters } = link;
+      const state = isStateSent ? undefined : shard.state();
+      bytes += state === undefined ? 0 : stateBytes(state);
+      // The others come with the next message.
+      if (state !== undefined && bytes > mostStateBytes && shards.length > 0) continue;
       link.sequence += 1;
       sent.push({ link, sequence: link.sequence, costs: current, waiters });
       link.steps = [];
@@ -262,8 +269,8 @@ export class Standbys {
       link.waiters = [];
       link.isStateSent = true;
       const replication = { shard: shard.number, session, sequence: link.sequence, nowMs: shard.nowMs(), steps };
-      return isStateSent ? replication : { ...replication, state: shard.state() };
-    });
+      shards.push(state === undefined ? replication : { ...replication, state });
+    }
     this.busy.add(address);
     const copied = await this.ask(address, links[0]!.standby.id, shards);
     this.busy.delete(address);

@@ -1,5 +1,6 @@
 /** `sluice serve`: runs the service until it is told to end. */
 import { Command, Option } from 'commander';
+import { SluiceError } from 'sluice';
 import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
@@ -102,6 +103,12 @@ async function run(
         readConfig: readAgain,
         log,
         onDeath(error) {
+          // A node whose settings are not its cluster's cannot be helped by starting it again.
+          if (error instanceof SluiceError && error.code === 'invalid-option') {
+            log.error({}, error.message);
+            end(2, 'wrong settings');
+            return;
+          }
           log.error({ err: error }, 'a thread died');
           end(1, 'a thread died');
         },

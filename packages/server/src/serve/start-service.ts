@@ -40,7 +40,7 @@ export interface StartOptions {
   /** Reads the configuration again. */
   readConfig(): ReadConfigResult;
   readonly log: ServiceLog;
-  /** A thread died: nothing more can be served. */
+  /** A thread died, or the cluster does not take us: nothing more can be served. */
   onDeath(error: unknown): void;
 }
 
@@ -80,8 +80,9 @@ export async function startService(options: StartOptions): Promise<RunningServic
       if (!allowed && !shadow) refusals.count('envoy', key === '' ? name : `${name}: ${key}`);
     },
   });
-  const { store, largeStore } = opened;
-  const local = new LocalService({ store, largeStore, throttleStore: shared, checks, refusals, envoy }, config);
+  const { store, largeStore, sentStore } = opened;
+  const parts = { store, largeStore, sentStore, throttleStore: shared, checks, refusals, envoy };
+  const local = new LocalService(parts, config);
   tellDropped(local.restoreOverrides(overrides), log);
   const reloads = new Reloads(options, (next, nextEnvoyRules) => {
     tellDropped(local.configure(next), log);

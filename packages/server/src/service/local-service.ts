@@ -34,6 +34,8 @@ export interface LocalServiceParts {
   readonly throttleStore?: Store | undefined;
   /** Where policies of requests have their state that need much of it. Default: in the store. */
   readonly largeStore?: Store | undefined;
+  /** Where checks are asked that a client decides what to do about when nobody can be sure. Default: in the store. */
+  readonly sentStore?: Store | undefined;
   readonly checks: CheckMeter;
   readonly refusals: RefusedKeys;
   readonly envoy: DescriptorLimiter;
@@ -175,7 +177,7 @@ export class LocalService {
   }
 
   apply(checks: readonly SentCheck[], requestId?: string): Answer<Decision[]> {
-    const { store } = this.parts;
+    const { sentStore: store = this.parts.store } = this.parts;
     this.sent.admit(checks);
     this.untilTimed = this.untilTimed === 0 ? timedEvery - 1 : this.untilTimed - 1;
     const startMs = this.untilTimed === 0 ? performance.now() : 0;

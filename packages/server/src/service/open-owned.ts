@@ -41,17 +41,23 @@ export function openOwned(config: OwnedStoreConfig, log: Log, { token, tls }: Pe
   };
   const environment = { clock, etcd, peers, log, random };
   const layer = degrade({ after: 2 ** 31 - 1, to: config.onFailure, breaker: { consecutiveFailures: never } });
-  const store = failingByRule(
-    { now: () => clock.nowMs(), sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) },
-    (checks, requestId) => {
-      if (node === undefined) throw new SluiceError('store-unavailable', 'This node has not joined its cluster yet.');
-      return node.apply(checks, requestId);
-    },
-    layer,
-  );
+  const storeClock: Clock = {
+    now: () => clock.nowMs(),
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  };
+  const ask = (checks: readonly Check[], requestId: string | undefined) => {
+    if (node === undefined) throw new SluiceError('store-unavailable', 'This node has not joined its cluster yet.');
+    return node.apply(checks, requestId);
+  };
+  const store = failingByRule(storeClock, ask, layer);
   return {
     store,
     largeStore: store,
+    sentStore: {
+      mode: 'sync',
+      clock: storeClock,
+      apply: (checks, _atMs, requestId) => ask(checks, requestId) as Decision[],
+    },
     memories: [],
     stats() {
       const { storeErrors, degraded } = layer.stats();

@@ -21,6 +21,8 @@ export interface OpenStore {
   readonly store: Store;
   /** For policies of requests that need much room. */
   readonly largeStore: Store;
+  /** For checks of clients that have a way to fail of their own. Default: the store. */
+  readonly sentStore?: Store;
   /** Only of memory, which can be saved: each with what its file is called beside the first one's. */
   readonly memories: readonly { readonly suffix: string; readonly memory: MemoryStore }[];
   stats(): StoreStats;
