@@ -9,6 +9,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./commands/check.ts')).checkCommand(),
   validate: async () => (await import('./commands/validate.ts')).validateCommand(),
   bench: async () => (await import('./commands/bench.ts')).benchCommand(),
+  plan: async () => (await import('./commands/plan.ts')).planCommand(),
 };
 
 const program = new Command('sluice')

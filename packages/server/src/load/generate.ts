@@ -1,9 +1,11 @@
 /** Carries out an order. */
+import { keySlot } from '../resp/key-slot.ts';
 import type { AskerEvents } from './asker.ts';
 import { openConnections } from './connections.ts';
 import type { OpenDialogue } from './dialogue.ts';
 import { grpcDialogue } from './grpc-dialogue.ts';
 import { httpDialogue } from './http-dialogue.ts';
+import { KeyedBytes, keyPlaceholder, withSomeKey } from './keyed-bytes.ts';
 import type { LoadOrder, LoadReport } from './load-order.ts';
 import { closedLoop, openLoop } from './loops.ts';
 import { machinePace } from './pace.ts';
@@ -36,11 +38,28 @@ function dialogueOf({ question, host, port }: LoadOrder, depth: number | undefin
   }
 }
 
-function keysOf({ keys, keyOrder }: LoadOrder): () => number {
+function keysOf(order: LoadOrder): () => number {
+  const { keyOrder } = order;
+  const own = order.slots === undefined ? undefined : keysOfSlots(order, order.slots);
+  const count = own?.length ?? order.keys;
+  if (count === 0) throw new Error(`None of ${order.keys} keys is of these slots. Give more keys.`);
+  const keyAt = (place: number): number => own?.[place] ?? place;
   let last = -1;
-  if (keyOrder === 'random') return () => Math.floor(Math.random() * keys);
+  if (keyOrder === 'random') return () => keyAt(Math.floor(Math.random() * count));
   return () => {
-    last = (last + 1) % keys;
-    return last;
+    last = (last + 1) % count;
+    return keyAt(last);
   };
+}
+
+function keysOfSlots({ question, keys }: LoadOrder, slots: NonNullable<LoadOrder['slots']>): number[] {
+  const text = question.protocol === 'resp' ? question.words.find((word) => word.includes(keyPlaceholder)) : undefined;
+  if (text === undefined) throw new Error('Only keys of the Redis protocol have slots here.');
+  const bytes = new KeyedBytes(Buffer.from(withSomeKey(text)));
+  const key = Buffer.from(bytes.bytes);
+  return Array.from({ length: keys }, (_, number) => number).filter((number) => {
+    bytes.writeTo(key, 0, number);
+    const slot = keySlot(key);
+    return slots.some(([from, to]) => slot >= from && slot <= to);
+  });
 }

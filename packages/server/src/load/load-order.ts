@@ -2,7 +2,7 @@
 
 export type Protocol = 'http' | 'resp' | 'grpc';
 
-/** What is asked, over and over, each time about another key. `{key}` stands for twelve digits. */
+/** What is asked, over and over, each time about another key. `{key}` stands for twelve digits; `{id}` too, of the Redis protocol, never the same. */
 export type Question =
   | { readonly protocol: 'http'; readonly path: string; readonly body: string }
   | { readonly protocol: 'resp'; readonly words: readonly string[] }
@@ -25,6 +25,8 @@ export interface LoadOrder {
   readonly keys: number;
   /** Random, or each in its turn: so are all of them there in the end. */
   readonly keyOrder: 'random' | 'sequential';
+  /** Only keys of these slots of a cluster, from and to: those that the node at this address owns. Default: all. */
+  readonly slots?: readonly (readonly [from: number, to: number])[];
   readonly loop: Loop;
   /** A closed loop with `requests` ends earlier when they are answered. */
   readonly durationMs: number;
@@ -52,4 +54,6 @@ export interface LoadReport {
    * enough processor, or the service not enough room.
    */
   readonly sentLateP99Ms: number;
+  /** Of a generator that is a process of its own: what it took of the processor. */
+  readonly processorMs?: number;
 }

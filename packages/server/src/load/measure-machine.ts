@@ -63,14 +63,14 @@ export async function measureMachine(options: MeasureOptions): Promise<MachineFi
     format: figuresFormat,
     version,
     date,
-    machine: machine(),
+    machine: thisMachine(),
     settings: { secondsPerMeasurement: seconds, threads, loadRatio },
     protocols,
     memory,
   };
 }
 
-function machine(): Machine {
+export function thisMachine(): Machine {
   return {
     cpuModel: cpus()[0]?.model ?? 'unknown',
     cores: availableParallelism(),

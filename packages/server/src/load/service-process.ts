@@ -19,10 +19,15 @@ export interface ServiceProcess {
 export interface ServiceProcessOptions {
   readonly workers: number;
   readonly maxKeys: number;
+  /** What the rule about users says. Default: a limit that nobody reaches. */
+  readonly policy?: { readonly algorithm: string; readonly limit: number; readonly window: number | string };
+  /** The section `store`, beside `maxKeys`. Default: memory. */
+  readonly store?: Readonly<Record<string, unknown>>;
 }
 
 /** Nobody is ever refused: a refusal costs less than a grant. */
 const neverReached = 1_000_000;
+export const benchRule = 'per-user';
 const domain = 'bench';
 const field = 'user';
 
@@ -39,9 +44,9 @@ const program = fileURLToPath(new URL('../main.js', import.meta.url));
 const longestStartMs = 30_000;
 const longestEndMs = 10_000;
 
-export async function startServiceProcess({ workers, maxKeys }: ServiceProcessOptions): Promise<ServiceProcess> {
+export async function startServiceProcess(options: ServiceProcessOptions): Promise<ServiceProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
-  const child = await startIn(folder, workers, maxKeys);
+  const child = await startIn(folder, options);
   // Nothing is left behind when this process is told to end in the middle.
   const endAtOnce = () => {
     child.kill('SIGKILL');
@@ -61,10 +66,12 @@ export async function startServiceProcess({ workers, maxKeys }: ServiceProcessOp
   }
 }
 
-async function startIn(folder: string, workers: number, maxKeys: number): Promise<ChildProcess> {
+async function startIn(folder: string, options: ServiceProcessOptions): Promise<ChildProcess> {
+  const { workers, maxKeys, store = { type: 'memory' } } = options;
+  const { algorithm, limit, window } = options.policy ?? { algorithm: 'gcra', limit: neverReached, window: '1m' };
   const config = {
-    rules: [{ name: 'per-user', key: field, algorithm: 'gcra', limit: neverReached, window: '1m' }],
-    store: { type: 'memory', maxKeys },
+    rules: [{ name: benchRule, key: field, algorithm, limit, window }],
+    store: { ...store, maxKeys },
     logs: { level: 'info' },
     workers,
     listen: { host: '127.0.0.1', http: 0, grpc: 0, resp: 0 },

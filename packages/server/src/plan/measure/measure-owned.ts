@@ -1,0 +1,49 @@
+/** What it costs a node to be one of a cluster: the same checks to a plain service and to a node that owns everything. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ServiceProcess, startServiceProcess } from '../../load/service-process.ts';
+import type { EtcdFigures } from '../plan-figures.ts';
+import { bytesOfCheck, type ClientOrder, measureSpeed } from './measure-clients.ts';
+import { measureEtcd } from './measure-etcd.ts';
+import type { FiguresOrder } from './measure-figures.ts';
+
+// A node that knows nothing of the past refuses for a window, and refusals are cheaper than grants: a short window, here and there.
+const window = 1000;
+const maxKeys = 1_000_000;
+const longestEtcdSeconds = 3;
+
+export async function measureOwned(order: FiguresOrder, plain: ServiceProcess): Promise<EtcdFigures> {
+  const { etcd, seconds, progress } = order;
+  progress('etcd: transactions');
+  const speed = await measureEtcd(etcd, Math.min(longestEtcdSeconds, seconds));
+  const smart: ClientOrder = { ...order, client: 'smart', policy: { ...order.policy, window } };
+  progress('a plain service, to compare with');
+  const before = await measureSpeed(plain, smart);
+  progress('a node of a cluster');
+  const store = { type: 'owned', etcd: [...etcd], clusterName: `plan-${randomUUID()}`, unreplicated: 0 };
+  const node = await startServiceProcess({ workers: 1, maxKeys, policy: smart.policy, store });
+  try {
+    await untilItDecides(node, smart);
+    await sleep(2 * window);
+    const after = await measureSpeed(node, smart);
+    return { ...speed, ownedRatio: Math.min(1, before.atMost[0]!.processorUs / after.atMost[0]!.processorUs) };
+  } finally {
+    await node.stop();
+  }
+}
+
+const longestMs = 60_000;
+const everyMs = 200;
+
+async function untilItDecides(node: ServiceProcess, order: ClientOrder): Promise<void> {
+  const endMs = performance.now() + longestMs;
+  for (;;) {
+    try {
+      await bytesOfCheck(node, order);
+      return;
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+      await sleep(everyMs);
+    }
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * What keys take and what moving them takes, measured with the stores themselves: one for each shard, as a node keeps them. To be run in a process of its
+ * own that exposes its collector, or the garbage of others is measured too.
+ */
+import { memoryStore, parsePolicy } from 'sluice';
+import { allFences } from '../../cluster/fences.ts';
+import type { ReplicatedStep, Replication } from '../../cluster/messages.ts';
+import { OwnedPolicies } from '../../cluster/owned-policy.ts';
+import { shards } from '../../cluster/shards.ts';
+import { PolicyTexts, wireOfCheck } from '../../cluster/wire-check.ts';
+import type { StoreFigures } from '../plan-figures.ts';
+import type { PlanPolicy } from '../plan-question.ts';
+
+export interface StoreOrder {
+  readonly policy: PlanPolicy;
+  readonly keyBytes: number;
+  readonly keysPerStore: number;
+  /** In a window, on average. */
+  readonly checksPerKey: number;
+  readonly graceMs: number;
+  /** Made to fill the stores, about: it ends in seconds, with fewer keys where that would be more. */
+  readonly mostChecks: number;
+}
+
+const name = 'per-user';
+const startMs = 1_000_000_000;
+/** A ring grows with what is in it; more than these are not needed to see where it ends. */
+const mostChecksPerKey = 2000;
+
+export function measureStores(order: StoreOrder, collect: () => void): StoreFigures {
+  const { keyBytes, checksPerKey } = order;
+  const times = timesOfKeys(order);
+  const mostKeys = Math.max(1, Math.floor(order.mostChecks / times.mean));
+  const keysPerStore = Math.max(1, Math.min(order.keysPerStore, mostKeys));
+  const shared = { graceMs: order.graceMs, unreplicated: 0, durableFromMs: Number.POSITIVE_INFINITY };
+  const policy = new OwnedPolicies(shared, allFences).of(parsePolicy(order.policy)).applied;
+  const storesMeasured = Math.max(1, Math.min(shards, Math.floor(mostKeys / keysPerStore)));
+  collect();
+  const before = memoryBytes();
+  const stores = Array.from({ length: storesMeasured }, () => memoryStore());
+  // Window by window through all keys, as calls come: rows grow in place among each other.
+  for (let round = 0; round < times.most; round += 1) {
+    const atMs = startMs + Math.floor(((round + 1) * order.policy.window) / (times.most + 1));
+    for (const [number, store] of stores.entries()) {
+      for (let key = 0; key < keysPerStore; key += 1) {
+        if (round >= times.of(key)) continue;
+        store.apply([{ name, key: keyText(number, key, keyBytes), policy, cost: 1 }], atMs);
+      }
+    }
+  }
+  collect();
+  const keys = storesMeasured * keysPerStore;
+  const bytesPerKey = Math.max(1, memoryBytes() - before) / keys;
+  return {
+    policy: order.policy,
+    keyBytes,
+    keysPerStore,
+    checksPerKey,
+    stores: storesMeasured,
+    bytesPerKey,
+    ...measureHandOver(stores[0]!, keysPerStore),
+    ...measureSteps(order),
+  };
+}
+
+function memoryBytes(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+interface Times {
+  readonly most: number;
+  readonly mean: number;
+  of(key: number): number;
+}
+
+/** Calls come by chance: around the mean as Poisson has it, here by the quantiles, in an order that repeats. */
+function timesOfKeys({ checksPerKey, policy }: StoreOrder): Times {
+  const mean = Math.min(checksPerKey, mostChecksPerKey);
+  const steps = 64;
+  const counts = Array.from({ length: steps }, (_, i) => {
+    const count = poissonQuantile(mean, (i + 0.5) / steps);
+    return Math.max(1, Math.min(count, policy.limit, mostChecksPerKey));
+  });
+  const sum = counts.reduce((all, count) => all + count, 0);
+  return { most: Math.max(...counts), mean: sum / steps, of: (key) => counts[(key * 29) % steps]! };
+}
+
+function poissonQuantile(mean: number, share: number): number {
+  let count = 0;
+  let logProbability = -mean;
+  let atMost = Math.exp(logProbability);
+  while (atMost < share && count < 4 * mean + 50) {
+    count += 1;
+    logProbability += Math.log(mean / count);
+    atMost += Math.exp(logProbability);
+  }
+  return count;
+}
+
+function keyText(store: number, key: number, bytes: number): string {
+  const digits = `${store}.${key}`;
+  // Flat, as a text is that came from a socket.
+  return Buffer.from('u'.repeat(Math.max(0, bytes - digits.length)) + digits, 'latin1').toString('latin1');
+}
+
+function measureHandOver(store: ReturnType<typeof memoryStore>, keys: number) {
+  const beginMs = performance.now();
+  const text = JSON.stringify(store.snapshot());
+  const writtenMs = performance.now();
+  memoryStore().restore(JSON.parse(text));
+  const restoredMs = performance.now();
+  return {
+    snapshotBytesPerKey: text.length / keys,
+    snapshotUsPerKey: (1000 * (writtenMs - beginMs)) / keys,
+    restoreUsPerKey: (1000 * (restoredMs - writtenMs)) / keys,
+  };
+}
+
+const stepsMeasured = 20_000;
+const stepsPerMessage = 100;
+
+interface MessageCost {
+  readonly bytes: number;
+  readonly ownerUs: number;
+  readonly standbyUs: number;
+}
+
+/** Messages about one shard against messages about as many shards as there are steps: what a step costs, and what a shard does. */
+function measureSteps(order: StoreOrder) {
+  const few = messageCost(order, 1);
+  const many = messageCost(order, stepsPerMessage);
+  const entry = (of: (cost: MessageCost) => number) => Math.max(0, (of(many) - of(few)) / (1 - 1 / stepsPerMessage));
+  const step = (of: (cost: MessageCost) => number) => Math.max(0, of(many) - entry(of));
+  return {
+    stepBytes: step(({ bytes }) => bytes),
+    stepOwnerUs: step(({ ownerUs }) => ownerUs),
+    stepStandbyUs: step(({ standbyUs }) => standbyUs),
+    entryBytes: entry(({ bytes }) => bytes),
+    entryOwnerUs: entry(({ ownerUs }) => ownerUs),
+    entryStandbyUs: entry(({ standbyUs }) => standbyUs),
+  };
+}
+
+/** For one step, in messages about so many shards. */
+function messageCost({ policy: data, keyBytes }: StoreOrder, shardsPerMessage: number): MessageCost {
+  const policy = parsePolicy(data);
+  const keys = Array.from({ length: stepsMeasured }, (_, i) => keyText(0, i, keyBytes));
+  const copies = Array.from({ length: shardsPerMessage }, () => memoryStore());
+  const texts = new PolicyTexts();
+  const round = (atMs: number): MessageCost => {
+    const beginMs = performance.now();
+    const messages: string[] = [];
+    for (let from = 0; from < stepsMeasured; from += stepsPerMessage) {
+      const steps = keys
+        .slice(from, from + stepsPerMessage)
+        .map((key): ReplicatedStep => ({ atMs, checks: [wireOfCheck({ name, key, policy, cost: 1 })] }));
+      messages.push(JSON.stringify(replicationOf(steps, shardsPerMessage, atMs)));
+    }
+    const toldMs = performance.now();
+    for (const message of messages) {
+      for (const { shard, steps } of (JSON.parse(message) as Replication).shards) {
+        for (const step of steps) {
+          const checks = step.checks.map((check) => texts.checkOf(check));
+          copies[shard]!.apply(checks, step.atMs);
+        }
+      }
+    }
+    const copiedMs = performance.now();
+    return {
+      bytes: messages.reduce((sum, { length }) => sum + length, 0) / stepsMeasured,
+      ownerUs: (1000 * (toldMs - beginMs)) / stepsMeasured,
+      standbyUs: (1000 * (copiedMs - toldMs)) / stepsMeasured,
+    };
+  };
+  // The first time is for the compiler.
+  round(startMs);
+  return round(startMs + 1);
+}
+
+function replicationOf(steps: readonly ReplicatedStep[], shardsPerMessage: number, nowMs: number): Replication {
+  const each = steps.length / shardsPerMessage;
+  const id = '0'.repeat(40);
+  return {
+    kind: 'replicate',
+    to: id,
+    from: id,
+    epoch: 1_000_000,
+    shards: Array.from({ length: shardsPerMessage }, (_, shard) => ({
+      shard,
+      session: 1000,
+      sequence: 1_000_000,
+      nowMs,
+      steps: steps.slice(shard * each, (shard + 1) * each),
+    })),
+  };
+}
