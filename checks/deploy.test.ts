@@ -246,6 +246,19 @@ describe('grafana-dashboard.json', () => {
       checks: [],
       doors: {},
       store: { type: 'memory', keys: 0, evictedLiveKeys: 0, errors: 0, degraded: 0 },
+      cluster: {
+        ...{
+          id: '',
+          ownedShards: 0,
+          standbyShards: 0,
+          keys: 0,
+          rightForMs: 0,
+          takenOver: 0,
+          handedOver: 0,
+          promoted: 0,
+        },
+        ...{ forwarded: 0, quarantineRefusals: 0, durableKeys: 0, durableWrites: 0 },
+      },
       envoy: [],
       reloads: { succeeded: 0, failed: 0, lastSuccessMs: 0 },
     };

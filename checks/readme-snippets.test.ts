@@ -2,7 +2,7 @@
 // data must parse. A block that cannot be checked is called `text`.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RedisServer, startRedis } from '@sluice/test-servers';
+import { type RedisServer, type SluiceService, startRedis, startSluice } from '@sluice/test-servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Block, codeBlocks, promisedLines, shellProblem } from './markdown-blocks.ts';
@@ -25,11 +25,14 @@ const nameOf = ({ file, line, language }: Block) =>
 
 let compilerOutput = '';
 let redis: RedisServer;
-afterAll(() => redis.stop());
+let service: SluiceService;
+afterAll(() => Promise.all([redis?.stop(), service?.stop()]));
 beforeAll(async () => {
-  // What a reader has running.
+  // What a reader has running. A service of its own is a cluster of one node.
   redis = await startRedis();
   process.env.REDIS_URL = `redis://127.0.0.1:${redis.port}`;
+  service = await startSluice({ args: ['--config', join(root, 'examples/sluice.yaml')] });
+  process.env.CLUSTER_NODES = `127.0.0.1:${service.respPort}`;
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const { block } of titled(['ts', 'js'])) writeFileSync(join(folder, nameOf(block)), block.code);
