@@ -31,6 +31,11 @@ const slow = [
   'packages/server/src/commands/bench.test.ts',
   'packages/server/src/resp/clients.test.ts',
   'packages/server/src/grpc/grpc-door-{drain,tls}.test.ts',
+  'packages/server/src/resp/cluster-clients.test.ts',
+  'packages/server/src/cluster/fire/**',
+  'packages/server/src/cluster/etcd/**',
+  'packages/server/src/cluster/{client,client-conformance,cluster-node,long-windows}.test.ts',
+  'packages/simulator/src/cluster/**',
 ];
 
 /** @type {[name: string, step: () => boolean][]} */

@@ -5,9 +5,14 @@ const soaks = {
   flood: 'a flood of 20 million distinct keys: bounded memory, live limits kept',
   idle: '10,000 idle connections, and load beside them',
   kill: 'kill -9 under load, and restart, again and again',
+  fire: 'the cluster under faults, each several times, and what each costs',
+  cluster: 'the simulated cluster, seed after seed, until stopped (or --seeds n, --from seed; --seed n replays one)',
 };
 
-const names = process.argv.slice(2);
+const words = process.argv.slice(2);
+// `cluster` has options, and does not end by itself: it runs alone, and only when it is named.
+const options = words[0] === 'cluster' ? words.slice(1).filter((word) => word !== '--help') : [];
+const names = words.filter((word) => !options.includes(word));
 const unknown = names.filter((name) => !(name in soaks));
 if (unknown.length > 0 || names.includes('--help')) {
   console.log('usage: npm run soak [-- name...]\n');
@@ -18,12 +23,12 @@ if (!installDependencies() || !build()) process.exit(1);
 
 let failures = 0;
 for (const [name, what] of Object.entries(soaks)) {
-  if (names.length > 0 && !names.includes(name)) continue;
+  if (names.length > 0 ? !names.includes(name) : name === 'cluster') continue;
   console.log(`\n=== ${name}: ${what}`);
   const startMs = performance.now();
   try {
     const { soak } = await import(`./${name}.mjs`);
-    await soak();
+    await soak(options);
     console.log(`=== ${name}: ok in ${((performance.now() - startMs) / 1000).toFixed(0)} s`);
   } catch (error) {
     failures += 1;
