@@ -14,6 +14,8 @@ const help = `npm run bench [-- [part] [filter] [options]]
   balance [filter] picks per second of each balancer, beside an array index and hashring: picks
   schedule [filter] the schedulers beside p-queue and bottleneck, the heap beside ordered trees: tasks, changes, fair
   gateway [filter] the gateway beside nginx, http-proxy, fast-proxy and undici: small, large
+  cluster [filter] three nodes beside one, and the ways to limit across machines: throughput, load, modes
+  plan [filter]    \`sluice plan\` for 50 million checks/s, and its model against clusters of 1, 2 and 3 nodes: choices, throughput, latency
   <filter>         the library's benchmark files with this word in their name, e.g. gcra
                    without any of these: all of it, which takes about 40 minutes
 
@@ -54,6 +56,8 @@ const comparisons = {
   balance: async () => (await import('./compare/balance.mjs')).balance,
   schedule: async () => (await import('./compare/schedule.mjs')).schedule,
   gateway: async () => (await import('./compare/gateway.mjs')).gateway,
+  cluster: async () => (await import('./compare/cluster.mjs')).cluster,
+  plan: async () => (await import('./compare/plan.mjs')).plan,
 };
 const [first = '', second = '', ...rest] = positionals;
 const isComparison = Object.hasOwn(comparisons, first);

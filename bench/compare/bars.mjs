@@ -88,6 +88,18 @@ export const serviceBars = {
   loadP99Ms: 10,
 };
 
+export const clusterBars = {
+  /** Checks in the same processor time of all nodes, times a service of its own, asked by the smart client. */
+  ofSingleNode: 0.7,
+  /** The wait that one of a hundred exceeds at 70 % of the maximum. */
+  loadP99Ms: 10,
+  /** Grants beyond the limit in any window, of what is said to be strict. */
+  overAdmitted: 0,
+};
+
+/** The model behind `sluice plan`: how far what it says of a check's cost may be from what it was. */
+export const planBars = { costRatio: 1.25 };
+
 export const httpBars = {
   /** What the framework's usual limiter adds to a request, times what ours adds. */
   usualLimiter: 1,

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSluice, waitUntil } from '@sluice/test-servers';
 import { Redis } from 'ioredis';
-import { slotsPerShard } from '../../../packages/server/dist/cluster/shards.js';
+import { defaultShards, firstSlotOf } from '../../../packages/server/dist/cluster/shards.js';
 import { assign } from '../../../packages/server/dist/cluster/slot-table.js';
 import { policy } from './question.mjs';
 
@@ -29,7 +29,7 @@ export async function startCluster(etcd, name, count, unreplicated) {
   try {
     for (let i = 0; i < count; i += 1) services.push(await startSluice({ config }));
     const addresses = services.map(({ respPort }) => `127.0.0.1:${respPort}`);
-    const { owners } = assign(addresses);
+    const { owners } = assign(addresses, defaultShards);
     /** @type {Map<string, SlotRange[]>} */
     let owned = new Map();
     await waitUntil(
@@ -38,7 +38,7 @@ export async function startCluster(etcd, name, count, unreplicated) {
         const { byOwner, isCopied } = await slotsByOwner(services[0]?.respPort ?? 0);
         owned = byOwner;
         const isSettled = owners.every((owner, shard) =>
-          isAmong(byOwner.get(owner ?? '') ?? [], slotsPerShard * shard),
+          isAmong(byOwner.get(owner ?? '') ?? [], firstSlotOf(shard, defaultShards)),
         );
         return isSettled && (isCopied || unreplicated === 0 || count === 1);
       },

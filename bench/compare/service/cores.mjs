@@ -26,7 +26,17 @@ export function onCore(core, program, args) {
 
 /** Moves a process that runs already, with all its threads. @param {number} pid */
 export function moveToServerCore(pid) {
-  if (serverCore === undefined) return;
-  const { status, stderr } = spawnSync('taskset', ['-a', '-p', '-c', serverCore, String(pid)], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`process ${pid} could not be moved to core ${serverCore}: ${stderr}`);
+  move(pid, serverCore);
+}
+
+/** @param {number} pid */
+export function moveToGeneratorCore(pid) {
+  move(pid, generatorCore);
+}
+
+/** @param {number} pid @param {string | undefined} core */
+function move(pid, core) {
+  if (core === undefined) return;
+  const { status, stderr } = spawnSync('taskset', ['-a', '-p', '-c', core, String(pid)], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`process ${pid} could not be moved to core ${core}: ${stderr}`);
 }

@@ -6,7 +6,8 @@ import { processorUs } from './process-usage.mjs';
  * What a lap came to. Errors are answers that were none, lost connections, and the like.
  * @typedef {{ requests: number, ms: number, p50Ms: number, p99Ms: number, errors: number }} Lap
  *
- * @typedef {{ name: string, pid: number, lap(ms: number): Promise<Lap> }} Lane
+ * `pid`: of its server, or of all of them.
+ * @typedef {{ name: string, pid: number | readonly number[], lap(ms: number): Promise<Lap> }} Lane
  *
  * `serverUs` is processor time of the server per request; `serverBusy` the share of one core that it had. Below 1 the generator was
  * the limit, or somebody else had the core: then ratios by processor time say more than those by speed.
