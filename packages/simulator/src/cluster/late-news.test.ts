@@ -1,0 +1,76 @@
+/** News that a node has not heard when it matters: schedules that were found to be too much once. */
+import { tokenBucket } from 'sluice';
+import { expect, test } from 'vitest';
+import { etcdHost } from './etcd-model.ts';
+import { limit, Stage, takeOverMs, windowMs } from './stage.test-support.ts';
+
+test('a shard that was handed over and has come back is not the one that was given away', async () => {
+  const stage = await Stage.settled({ isForC: true });
+  const { a, c, key } = stage;
+  // Node a gives the key to c, and does not hear from etcd that it did; c grants, leaves, and gives it back.
+  let isDeaf = false;
+  stage.mail(({ from, to, what }) => {
+    if (from === 'a' && what === 'offer') isDeaf = true;
+    return isDeaf && from === etcdHost && to === 'a' ? 'lost' : undefined;
+  });
+  void c.start();
+  await stage.runUntil(() => stage.keysOf(c).includes(key));
+  await stage.spend(c);
+  void c.leave(300);
+  await stage.run(60);
+  isDeaf = false;
+  await stage.run(60);
+  await stage.press(a, 100);
+  expect(stage.objections).toEqual([]);
+  expect(stage.used).toBe(limit);
+});
+
+test('a node that hears of its shards before it hears that it has joined has them in the end', async () => {
+  const stage = await Stage.settled({ isForC: true });
+  const { b, c, key } = stage;
+  let answers = 0;
+  stage.mail(({ from, to }) => {
+    if (from !== etcdHost || to !== 'c') return undefined;
+    answers += 1;
+    return answers === 1 ? 90 : undefined;
+  });
+  void c.start();
+  await stage.run(300);
+  expect(stage.keysOf(c)).toContain(key);
+  await stage.spend(b, { door: 'http' });
+  expect(stage.used).toBe(limit);
+});
+
+test('a node that leaves is given nothing in its last moment', async () => {
+  const stage = await Stage.settled({ isForC: true });
+  const { a, c, key } = stage;
+  // The offer of a has arrived, and c leaves before etcd hears that it was taken.
+  let isOffered = false;
+  stage.mail(({ from, to, what }) => {
+    if (from === 'c' && to === 'a' && what === '?offer') isOffered = true;
+    if (from === 'b' && what === 'offer') return 'lost';
+    return isOffered && from === 'a' && what === 'etcd' ? 20 : undefined;
+  });
+  void c.start();
+  await stage.runUntil(() => isOffered);
+  void c.leave(100);
+  await stage.run(100);
+  await stage.spend(a);
+  expect(stage.keysOf(a)).toContain(key);
+  expect(stage.used).toBe(limit);
+});
+
+test('a bucket of which nothing is known but that it was used is empty, however little of it was used last', async () => {
+  const policy = tokenBucket({ limit: 9, window: windowMs, burst: 9 });
+  const stage = await Stage.settled({ policy, shared: { durableFromMs: windowMs } });
+  // All that there is, again and again: the last window shows only what was filled in meanwhile.
+  await stage.press(stage.a, 2 * windowMs);
+  stage.a.crash();
+  stage.b.crash();
+  void stage.a.start();
+  void stage.b.start();
+  await stage.run(takeOverMs);
+  await stage.press(stage.b, windowMs, { door: 'http' });
+  expect(stage.objections).toEqual([]);
+  expect(stage.used).toBeGreaterThan(35);
+});

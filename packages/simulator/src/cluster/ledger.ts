@@ -1,0 +1,59 @@
+/** The history as an auditor needs it: every grant that was used, at the true time of its use, and every decision, at the time it was made. */
+import type { Decision } from 'sluice';
+import type { Asked } from './simulated-node.ts';
+
+/** A grant that a caller used. */
+export interface Use extends Asked {
+  readonly atMs: number;
+  /** Of the configuration that it was granted by. */
+  readonly version: number;
+}
+
+/** A decision that a node made between two moments, whether the caller heard of it or not. */
+export interface Decided extends Asked {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly allowed: boolean;
+  readonly reason: string | undefined;
+  readonly version: number;
+  /** One of several rules about one request: it may be refused for another's sake. */
+  readonly isOneOfMany: boolean;
+}
+
+export class Ledger {
+  readonly uses: Use[] = [];
+  readonly decisions: Decided[] = [];
+  /** Every question, at the time it was sent first. */
+  readonly asked: { readonly asked: readonly Asked[]; readonly atMs: number }[] = [];
+  /** Grants that came too late to be used. */
+  dropped = 0;
+  /** Questions that no node could answer. */
+  readonly failures: { readonly code: string; readonly atMs: number }[] = [];
+  /** By reason. */
+  readonly refusals = new Map<string, number>();
+
+  used(asked: readonly Asked[], version: number, atMs: number): void {
+    for (const each of asked) this.uses.push({ ...each, atMs, version });
+  }
+
+  decided(
+    asked: readonly Asked[],
+    decisions: readonly Decision[],
+    version: number,
+    fromMs: number,
+    toMs: number,
+  ): void {
+    for (const [i, { allowed, reason }] of decisions.entries()) {
+      this.decisions.push({
+        ...asked[i]!,
+        fromMs,
+        toMs,
+        allowed,
+        reason,
+        version,
+        isOneOfMany: asked.length > 1,
+      });
+      if (!allowed) this.refusals.set(reason ?? 'limit', (this.refusals.get(reason ?? 'limit') ?? 0) + 1);
+    }
+  }
+}

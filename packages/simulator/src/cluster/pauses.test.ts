@@ -1,0 +1,3 @@
+import { expectSeedsToHold } from './seeds.test-support.ts';
+
+expectSeedsToHold('pauses');
