@@ -12,7 +12,7 @@ import type { TlsFiles } from '../service/door.ts';
 import { doorMeter } from '../service/door-meter.ts';
 import { answersOf, LocalService } from '../service/local-service.ts';
 import { Tokens } from '../service/tokens.ts';
-import { shards } from './shards.ts';
+import { mostShards as shards } from './shards.ts';
 import type { ClusterDoor, ClusterMember } from './view.ts';
 
 export interface NodeOptions {

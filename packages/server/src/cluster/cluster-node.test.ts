@@ -5,6 +5,7 @@ import { slotOf } from 'sluice/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterNode } from './cluster-node.ts';
 import { type Neighbourhood, neighbourhood } from './nodes.test-support.ts';
+import { defaultShards } from './shards.ts';
 
 let etcd: EtcdCluster;
 let around: Neighbourhood;
@@ -42,11 +43,11 @@ async function settled(count: number, shared = withStandby): Promise<ClusterNode
   await waitUntil('all nodes agree and have their share', () => {
     const owned = nodes.map((node) => node.stats().ownedShards);
     const sum = owned.reduce((total, one) => total + one, 0);
-    const isSpread = owned.every((one) => one > (0.6 * 1024) / count);
+    const isSpread = owned.every((one) => one > (0.6 * defaultShards) / count);
     const isCopied =
       shared.unreplicated === 0 || nodes.every((node) => node.stats().standbyShards === node.stats().ownedShards);
     return (
-      sum === 1024 &&
+      sum === defaultShards &&
       isSpread &&
       (count === 1 || isCopied) &&
       nodes.every((node) => node.view().members.length === count)
@@ -136,8 +137,8 @@ describe('a cluster', () => {
     const after = await ask(nodes[0]!, key);
     expect(after.reason).not.toBe('quarantine');
     expect(after.remaining).toBeLessThanOrEqual(9);
-    expect(nodes[0]!.stats().ownedShards + nodes[1]!.stats().ownedShards).toBe(1024);
-    expect(nodes[0]!.stats().takenOver + nodes[1]!.stats().takenOver).toBe(1024);
+    expect(nodes[0]!.stats().ownedShards + nodes[1]!.stats().ownedShards).toBe(defaultShards);
+    expect(nodes[0]!.stats().takenOver + nodes[1]!.stats().takenOver).toBe(defaultShards);
     expect((await slow(nodes[0]!)).reason).toBe('quarantine');
   });
 

@@ -23,13 +23,14 @@ import type { KnownNode } from './records.ts';
 import { RememberedAnswers } from './remembered-answers.ts';
 import { type StandbyEdits, Standbys } from './replication.ts';
 import { type ClusterSettings, drift } from './settings.ts';
-import { isTaking, Shard } from './shard.ts';
-import { shardOfSlot, shards } from './shards.ts';
+import { costInBatch, isTaking, Shard } from './shard.ts';
+import { defaultShards, shardOfSlot } from './shards.ts';
 import {
   type Assignment,
   assign,
   copyOrigin,
   type NodeReference,
+  offerOrigin,
   originOf,
   ownerOf,
   type ShardEdit,
@@ -105,7 +106,7 @@ export class ClusterNode implements ClusterDoor {
     this.settings = settings;
     this.environment = environment;
     this.fences = fences;
-    this.shardCount = settings.shared.shards ?? shards;
+    this.shardCount = settings.shared.shards ?? defaultShards;
     this.maxKeysPerShard = Math.max(64, Math.ceil(settings.maxKeys / this.shardCount));
     this.policies = new OwnedPolicies(settings.shared, fences);
     this.membership = new Membership(environment, fences, settings, addresses, {
@@ -449,9 +450,13 @@ export class ClusterNode implements ClusterDoor {
       if (isOurs) {
         this.own(shard, originOf(table, shard));
         this.standbys.seen(shard, standbyOf(table, shard)?.id);
-      } else if (this.owned[shard] !== undefined) {
+        continue;
+      }
+      const lost = this.owned[shard];
+      if (lost !== undefined) {
+        const isMoved = lost.offeredAs !== undefined && originOf(table, shard) === offerOrigin(lost.offeredAs);
         this.owned[shard] = undefined;
-        this.standbys.forget(shard);
+        this.standbys.forget(shard, isMoved);
         this.long.forget(shard);
       }
     }
@@ -485,8 +490,13 @@ export class ClusterNode implements ClusterDoor {
         return copy;
       }
     }
-    const offered = this.offers.take(kind === 'offer' ? name : undefined, shard, this.maxKeysPerShard);
-    if (offered) return offered;
+    try {
+      const offered = this.offers.take(kind === 'offer' ? name : undefined, shard, this.maxKeysPerShard);
+      if (offered) return offered;
+    } catch (error) {
+      // Thrown on, it would leave the rest of the table unread: what is no longer ours must be given up in any case.
+      this.environment.log.error({ shard, err: error }, 'a shard that was handed over cannot be kept as it is');
+    }
     this.counts.takenOver += 1;
     return Shard.unknown(shard, clock, this.maxKeysPerShard, this.fences);
   }
@@ -604,14 +614,15 @@ export class ClusterNode implements ClusterDoor {
 
   /** A check of a long window that could pass, were it written down. */
   private uncovered(shard: Shard, checks: readonly OwnedCheck[]): OwnedCheck | undefined {
-    return checks.find(
-      (check) =>
-        check.owned.isDurable &&
-        isTaking(check) &&
-        check.operation !== 'peek' &&
-        !this.long.covers(check) &&
-        (!this.long.isRead(check) || shard.peek([check])[0]!.allowed),
-    );
+    const isUncovered = (check: OwnedCheck) =>
+      !this.long.covers(check) && (!this.long.isRead(check) || shard.couldTake(check));
+    for (const check of checks) {
+      if (!check.owned.isDurable || !isTaking(check) || check.operation === 'peek') continue;
+      const all = checks.length === 1 ? check : { ...check, cost: costInBatch(check, checks) };
+      if (isUncovered(all)) return all;
+      if (all !== check && isUncovered(check)) return check;
+    }
+    return undefined;
   }
 
   private async applyCovered(

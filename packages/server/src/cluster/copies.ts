@@ -16,6 +16,8 @@ interface Copy {
   /** What our clock must be moved by to show the owner's time for the shard, at most: the owner's was later when we heard of it. */
   asideMs: number;
   readonly shard: Shard;
+  /** It is not what the owner has. Kept all the same, so that messages of earlier sessions are known for what they are. */
+  isBroken: boolean;
 }
 
 export class Copies {
@@ -38,8 +40,19 @@ export class Copies {
   receive({ epoch, shards }: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
     return shards
       .filter(({ shard }) => !this.fences.copySessions || isOwner(shard, epoch))
-      .filter((replication) => this.receiveShard(epoch, replication))
+      .filter((replication) => this.tryShard(epoch, replication))
       .map(({ shard }) => shard);
+  }
+
+  /** One that cannot be kept, as where there is room for fewer keys than at its owner, says nothing of the others. */
+  private tryShard(epoch: number, replication: ShardReplication): boolean {
+    try {
+      return this.receiveShard(epoch, replication);
+    } catch {
+      const copy = this.copies.get(replication.shard);
+      if (copy) copy.isBroken = true;
+      return false;
+    }
   }
 
   private receiveShard(epoch: number, replication: ShardReplication): boolean {
@@ -49,6 +62,7 @@ export class Copies {
       // Of a copy that was begun anew since.
       if (epoch === copy.epoch && session < copy.session) return false;
       const isSame = epoch === copy.epoch && session === copy.session;
+      if (isSame && copy.isBroken) return false;
       if (isSame && sequence <= copy.sequence) return true;
       if (isSame && sequence !== copy.sequence + 1) return false;
       if (!isSame && state === undefined) return false;
@@ -61,16 +75,18 @@ export class Copies {
         sequence,
         asideMs,
         shard: Shard.of(state, this.clock, this.maxKeys, () => begun.asideMs),
+        isBroken: false,
       };
       copy = begun;
       this.copies.set(shard, copy);
     }
     if (copy === undefined) return false;
     for (const { atMs, checks } of steps) {
-      copy.shard.repeat(
-        checks.map((check) => this.policies.ownedCheck(this.texts.checkOf(check))),
-        atMs,
-      );
+      const owned = checks.map((check) => this.policies.ownedCheck(this.texts.checkOf(check)));
+      if (copy.shard.repeat(owned, atMs)) continue;
+      // No room here for what the owner has room for: the copy must not be taken for the whole.
+      copy.isBroken = true;
+      return false;
     }
     copy.sequence = sequence;
     copy.asideMs = this.asideFor(nowMs);
@@ -85,7 +101,7 @@ export class Copies {
   take(shard: number, epoch: number): Shard | undefined {
     const copy = this.copies.get(shard);
     this.copies.delete(shard);
-    return copy?.epoch === epoch ? copy.shard : undefined;
+    return copy?.epoch === epoch && !copy.isBroken ? copy.shard : undefined;
   }
 
   drop(isOver: (shard: number, epoch: number) => boolean): void {

@@ -69,8 +69,11 @@ async function give(
     );
     return thaw(shards);
   }
-  // Whatever else is to be frozen: the state must not have changed since it was taken.
-  for (const shard of shards) shard.isFrozen = true;
+  for (const shard of shards) {
+    // Whatever else is to be frozen: the state must not have changed since it was taken.
+    shard.isFrozen = true;
+    shard.offeredAs = token;
+  }
   const owner = { id: to.id, epoch: to.epoch, ttlMs: to.ttlMs, addresses: to.addresses };
   const edit = { owner, origin: offerOrigin(token), standby: null };
   const isStillOurs = () => shards.every((shard) => ownerOf(membership.table!, shard.number)?.epoch === self.epoch);

@@ -16,5 +16,5 @@ export type {
 export { allFences, type Fences } from './fences.ts';
 export type { PeerMessage, PeerReply } from './messages.ts';
 export { type ClusterSettings, drift, type SharedSettings } from './settings.ts';
-export { shardOfSlot, shards, slots, slotsPerShard } from './shards.ts';
+export { defaultShards, mostShards, shardOfSlot, slots } from './shards.ts';
 export type { ClusterDoor, ClusterMember, ClusterView, NodeAddresses, Route } from './view.ts';

@@ -3,6 +3,7 @@ import { type Decision, gcra, type Policy, slidingLog } from 'sluice';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterNode } from './cluster-node.ts';
 import { type Neighbourhood, neighbourhood } from './nodes.test-support.ts';
+import { defaultShards } from './shards.ts';
 
 let etcd: EtcdCluster;
 let around: Neighbourhood;
@@ -28,7 +29,10 @@ async function takeAll(node: ClusterNode, key: string, policy: Policy = hourly):
 
 /** All shards are this node's, and it may decide. */
 async function waitForAll(node: ClusterNode): Promise<void> {
-  await waitUntil('all shards are there', () => node.stats().ownedShards === 1024 && node.stats().rightForMs > 0);
+  await waitUntil(
+    'all shards are there',
+    () => node.stats().ownedShards === defaultShards && node.stats().rightForMs > 0,
+  );
 }
 
 describe('windows of an hour and more', () => {
@@ -62,6 +66,20 @@ describe('windows of an hour and more', () => {
     }
     expect(used).toBeLessThanOrEqual(50);
     expect(used).toBeGreaterThan(15);
+  }, 60_000);
+
+  it('are written down for all that a batch takes of a key, and for a `take` of more than is left', async () => {
+    around = neighbourhood(etcd.endpoints);
+    const first = await around.node('a:1');
+    const twenty = { name: 'long', key: 'twice', policy: hourly, cost: 20 };
+    expect((await first.apply([twenty, twenty])).every(({ allowed }) => allowed)).toBe(true);
+    const takes = { name: 'long', key: 'greedy', policy: hourly, cost: 80, operation: 'take' } as const;
+    expect((await first.apply([takes]))[0]).toMatchObject({ allowed: true, remaining: 0 });
+    around.crash(first);
+    const second = await around.node('b:1');
+    await waitForAll(second);
+    expect(await takeAll(second, 'twice')).toBeLessThanOrEqual(10);
+    expect(await takeAll(second, 'greedy')).toBe(0);
   }, 60_000);
 
   it('move with their shards when a node leaves as planned, and nothing is lost on the way', async () => {

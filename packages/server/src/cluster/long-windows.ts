@@ -12,6 +12,7 @@ import { SluiceError } from 'sluice';
 import type { ClusterTime } from './cluster-time.ts';
 import type { EtcdRecord, NodeEnvironment } from './environment.ts';
 import type { Fences } from './fences.ts';
+import { identityOf } from './identity.ts';
 import type { OwnedCheck } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 
@@ -28,6 +29,8 @@ interface LongRecord {
   /** For how long a chunk counts after it can have been spent. */
   readonly spanMs: number;
   readonly chunks: readonly Chunk[];
+  /** The latest moment, in the cluster's time, of what was left out because it was out of the window. A longer window would have to know. */
+  readonly forgottenMs?: number | undefined;
 }
 
 /** A key of a long window at its owner. */
@@ -38,6 +41,9 @@ interface LongKey {
   /** It was known once: what others wrote before that is counted. */
   isRead: boolean;
   chunks: readonly Chunk[];
+  /** For how long they are kept: the longest window that the key was ever counted by, for a name may have several policies. */
+  spanMs: number;
+  forgottenMs: number;
   /** Chunks that we wrote, or may have written: what we grant from them is in our memory. */
   readonly own: Set<string>;
   left: number;
@@ -84,7 +90,7 @@ export class LongWindows {
   /** Whether a check may be granted from what is written already. */
   covers({ name, key, cost, owned }: OwnedCheck): boolean {
     if (!owned.isDurable || cost === 0) return true;
-    const known = this.keys.get(idOf(name, key));
+    const known = this.keys.get(identityOf({ name, key }));
     if (known === undefined) return false;
     if (!this.options.fences.reserveAhead) return known.isRead;
     return known.left >= cost && this.options.environment.clock.nowMs() < known.leftUntilMs;
@@ -92,12 +98,12 @@ export class LongWindows {
 
   /** Whether what earlier owners wrote of a key is counted. */
   isRead({ name, key, owned }: OwnedCheck): boolean {
-    return !owned.isDurable || this.keys.get(idOf(name, key))?.isRead === true;
+    return !owned.isDurable || this.keys.get(identityOf({ name, key }))?.isRead === true;
   }
 
   /** Something was granted. */
   spend({ name, key, cost, owned }: OwnedCheck): void {
-    const known = owned.isDurable ? this.keys.get(idOf(name, key)) : undefined;
+    const known = owned.isDurable ? this.keys.get(identityOf({ name, key })) : undefined;
     if (known) known.left -= cost;
   }
 
@@ -115,7 +121,7 @@ export class LongWindows {
   }
 
   private keyOf(shard: Shard, { name, key, owned }: OwnedCheck): LongKey | undefined {
-    const id = idOf(name, key);
+    const id = identityOf({ name, key });
     const known = this.keys.get(id);
     if (known) return known;
     if (this.keys.size >= this.options.maxKeys) return undefined;
@@ -124,6 +130,8 @@ export class LongWindows {
       modRevision: undefined,
       isRead: false,
       chunks: [],
+      spanMs: 0,
+      forgottenMs: Number.NEGATIVE_INFINITY,
       own: new Set(),
       left: 0,
       leftUntilMs: Number.NEGATIVE_INFINITY,
@@ -141,7 +149,7 @@ export class LongWindows {
     for (let tries = 0; tries < mostTries; tries += 1) {
       if (known.modRevision === undefined) await this.read(shard, known, check);
       // A key that is refused anyway needs no chunk.
-      if (!shard.peek([check])[0]!.allowed || !this.options.fences.reserveAhead) return;
+      if (!shard.couldTake(check) || !this.options.fences.reserveAhead) return;
       if (await this.write(shard, known, check)) return;
     }
     throw new SluiceError('store-unavailable', 'Others write down the same key at the same time.');
@@ -155,14 +163,20 @@ export class LongWindows {
   /** What the record says that we do not know of has been spent by others. */
   private learn(shard: Shard, known: LongKey, check: OwnedCheck, record: EtcdRecord | undefined): void {
     const { time } = this.options;
-    const chunks = record ? (JSON.parse(record.value) as LongRecord).chunks : [];
+    const found = record ? (JSON.parse(record.value) as LongRecord) : undefined;
+    const { chunks, spanMs, forgottenMs = Number.NEGATIVE_INFINITY } = found ?? { chunks: [], spanMs: 0 };
     const counted = new Set(known.chunks.map(({ id }) => id));
     // A shard that came with its state came with what was granted from the chunks of earlier owners.
     const isInState = !known.isRead && (shard.isSettled(check) || shard.isCertainFor(check.owned.spanMs));
     const others = isInState ? [] : chunks.filter(({ id }) => !known.own.has(id) && !counted.has(id));
     if (isBucket(check)) emptyBucket(shard, check, others, time.nowMs());
     else for (const { cost, spendByMs } of others) shard.charge(check, cost, spendByMs - time.nowMs());
+    // A window that was made longer since: what it should know of may have been everything.
+    const isForgotten = !isInState && !known.isRead && forgottenMs + check.owned.spanMs > time.nowMs();
+    if (isForgotten) shard.charge(check, check.owned.limit, forgottenMs - time.nowMs());
+    known.forgottenMs = Math.max(known.forgottenMs, forgottenMs);
     known.chunks = chunks;
+    known.spanMs = Math.max(known.spanMs, spanMs, check.owned.spanMs);
     known.modRevision = record?.modRevision ?? 0;
     known.isRead = true;
     shard.settle(check);
@@ -170,7 +184,7 @@ export class LongWindows {
 
   private async write(shard: Shard, known: LongKey, check: OwnedCheck): Promise<boolean> {
     const { environment, time } = this.options;
-    const { spanMs } = check.owned;
+    const spanMs = Math.max(known.spanMs, check.owned.spanMs);
     const sentMs = environment.clock.nowMs();
     // A chunk that was used up quickly was too small, and one that was not was too large.
     const isQuick = sentMs - known.chunkAtMs < chunkLastsMs;
@@ -178,14 +192,17 @@ export class LongWindows {
     const sized = isQuick ? known.chunkCost * 2 : Math.ceil(known.chunkCost / 2);
     known.chunkCost = Math.max(1, Math.min(most, sized));
     const cost = Math.max(check.cost, known.chunkCost);
-    const spendMs = Math.min(mostSpendMs, spanMs / 60);
+    const spendMs = Math.min(mostSpendMs, check.owned.spanMs / 60);
     const chunk: Chunk = { id: tokenOf(environment.random), cost, spendByMs: time.nowMs() + spendMs };
     known.own.add(chunk.id);
     const live = known.chunks.filter(({ spendByMs }) => spendByMs + spanMs > time.nowMs());
+    const left = known.chunks.filter((one) => !live.includes(one)).map(({ spendByMs }) => spendByMs);
+    known.forgottenMs = Math.max(known.forgottenMs, ...left);
     const merged = mergedChunks(live, time.nowMs(), spanMs / mostSpans);
     // What is in them is in our memory, whoever wrote their parts.
     for (const { id } of merged) known.own.add(id);
-    const record: LongRecord = { name: check.name, key: check.key, spanMs, chunks: [...merged, chunk] };
+    const forgottenMs = Number.isFinite(known.forgottenMs) ? known.forgottenMs : undefined;
+    const record: LongRecord = { name: check.name, key: check.key, spanMs, chunks: [...merged, chunk], forgottenMs };
     const modRevision = known.modRevision!;
     // Until the outcome is known, nothing is: what is in etcd then has to be read again.
     known.modRevision = undefined;
@@ -222,7 +239,7 @@ export class LongWindows {
       const { name, key: own, spanMs, chunks } = JSON.parse(value) as LongRecord;
       if (chunks.some(({ spendByMs }) => spendByMs + spanMs > time.nowMs())) continue;
       await this.transact({ compare: [{ key, modRevision }], change: [{ delete: key }], read: [] });
-      this.forgetKey(idOf(name, own), shard);
+      this.forgetKey(identityOf({ name, key: own }), shard);
       removed += 1;
     }
     return removed;
@@ -274,10 +291,6 @@ function emptyBucket(shard: Shard, check: OwnedCheck, others: readonly Chunk[], 
   if (others.length === 0) return;
   const latestMs = Math.max(...others.map(({ spendByMs }) => spendByMs));
   shard.charge(check, check.owned.limit, latestMs - nowMs);
-}
-
-function idOf(name: string, key: string): string {
-  return `${name} ${key}`;
 }
 
 function tokenOf(random: () => number): string {

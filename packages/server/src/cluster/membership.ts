@@ -5,7 +5,14 @@
  * that nothing else has to be watched.
  */
 import { ClusterTime } from './cluster-time.ts';
-import type { Change, Comparison, NodeEnvironment, Transaction, TransactionOutcome } from './environment.ts';
+import type {
+  Change,
+  Comparison,
+  EtcdRecord,
+  NodeEnvironment,
+  Transaction,
+  TransactionOutcome,
+} from './environment.ts';
 import type { Fences } from './fences.ts';
 import { type ClusterKeys, type KnownNode, keysOf, type NodeRecord, nodeOfRecord } from './records.ts';
 import { Right, silenceMs } from './right.ts';
@@ -230,7 +237,7 @@ export class Membership {
     // Whoever could not hear anybody for long, because etcd was away, has not heard anybody being silent.
     const before = nowMs - this.learnedMs > this.settings.ttlMs / 2 ? new Map<string, Watched>() : this.watched;
     this.learnedMs = nowMs;
-    this.nodes = records.map(nodeOfRecord);
+    this.nodes = records.flatMap((record) => this.readNode(record));
     this.lookedAt = revision;
     for (const { timeMs } of this.nodes) this.time.seen(timeMs);
     this.watched = new Map();
@@ -244,6 +251,19 @@ export class Membership {
     for (const { id, epoch } of this.table?.nodes ?? []) {
       if (!this.nodes.some((node) => node.id === id && node.epoch === epoch))
         this.watch(goneName(id), 0, before, nowMs);
+    }
+  }
+
+  /** A record that is none must not keep the others from being read. */
+  private readNode(record: EtcdRecord): KnownNode[] {
+    try {
+      return [nodeOfRecord(record)];
+    } catch (error) {
+      this.environment.log.error(
+        { key: record.key, error: (error as Error).message },
+        'this is no record of a node; remove it',
+      );
+      return [];
     }
   }
 

@@ -44,5 +44,9 @@ export function keysOf(cluster: string): ClusterKeys {
 }
 
 export function nodeOfRecord({ value, createRevision, modRevision }: EtcdRecord): KnownNode {
-  return { ...(JSON.parse(value) as NodeRecord), epoch: createRevision, modRevision };
+  const record = JSON.parse(value) as NodeRecord;
+  if (typeof record?.id !== 'string' || typeof record.addresses?.resp !== 'string' || !(record.ttlMs > 0)) {
+    throw new TypeError(`not a node: ${value.slice(0, 100)}`);
+  }
+  return { ...record, epoch: createRevision, modRevision };
 }

@@ -27,7 +27,7 @@ export class RememberedAnswers {
     const answer = make();
     this.young.set(id, answer);
     // What failed was not answered: it may be tried again.
-    if (answer instanceof Promise) answer.catch(() => this.young.delete(id));
+    if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
   }
 }

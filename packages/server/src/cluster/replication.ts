@@ -11,6 +11,7 @@
 import { SluiceError } from 'sluice';
 import type { NodeEnvironment } from './environment.ts';
 import type { Fences } from './fences.ts';
+import { identityOf } from './identity.ts';
 import type { ReplicatedStep, Replication, ShardReplication } from './messages.ts';
 import type { OwnedCheck } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
@@ -47,10 +48,12 @@ interface Link {
   isStateSent: boolean;
   /** By key, of all messages. */
   readonly ahead: Map<string, Ahead>;
-  /** How many keys are further ahead than they may be. */
-  tooFar: number;
+  /** The message with which everything is confirmed that was answered before keys had to wait. */
+  closedBy: number;
   /** The same of the message that is being made. */
-  current: Map<string, number>;
+  current: [id: string, cost: number][];
+  /** The next owner has it all. */
+  isMoved: boolean;
   /** Who waits until everything so far is confirmed. */
   waiters: Waiter[];
 }
@@ -62,7 +65,7 @@ interface Waiter {
 interface Sent {
   readonly link: Link;
   readonly sequence: number;
-  readonly costs: Map<string, number>;
+  readonly costs: readonly (readonly [id: string, cost: number])[];
   readonly waiters: Waiter[];
 }
 
@@ -71,7 +74,7 @@ export type StandbyEdits = ReadonlyMap<number, StandbyNode | undefined>;
 
 // How many whole shards go into one message.
 const mostStates = 16;
-const flushMs = 1;
+const flushMs = 5;
 
 export class Standbys {
   private readonly environment: NodeEnvironment;
@@ -82,7 +85,8 @@ export class Standbys {
   /** By the address of the standby: whether a message is on its way. */
   private readonly busy = new Set<string>();
   private sessions = 0;
-  private isFlushing = false;
+  /** When the next message is made. */
+  private planned: { readonly atMs: number; callOff(): void } | undefined;
   private isStopped = false;
 
   constructor(
@@ -111,8 +115,9 @@ export class Standbys {
       steps: [],
       isStateSent: false,
       ahead: new Map(),
-      tooFar: 0,
-      current: new Map(),
+      closedBy: Number.POSITIVE_INFINITY,
+      isMoved: false,
+      current: [],
       waiters: [],
     });
     this.flushSoon(0);
@@ -124,11 +129,13 @@ export class Standbys {
     return link?.phase === 'broken' ? undefined : link?.standby;
   }
 
-  /** The shard is no longer ours. */
-  forget(shard: number): void {
+  /** The shard is no longer ours. With `isMoved`, its next owner has all that was carried out: whoever waited for the standby need not. */
+  forget(shard: number, isMoved = false): void {
     const link = this.links.get(shard);
+    if (link === undefined) return;
     this.links.delete(shard);
-    for (const waiter of link?.waiters ?? []) waiter.settle(false);
+    link.isMoved = isMoved;
+    for (const waiter of link.waiters) waiter.settle(isMoved);
   }
 
   /** A standby that is not wanted any more, or does not answer. */
@@ -187,16 +194,18 @@ export class Standbys {
     if (link === undefined || !link.isStateSent) return undefined;
     if (link.phase !== 'broken') {
       link.steps.push({
-        atMs: link.shard.nowMs(),
+        atMs: link.shard.decidedMs,
         checks: checks.map((check) => wireOfCheck({ ...check, policy: check.owned.policy })),
       });
       this.flushSoon(flushMs);
     }
     let isTooFar = false;
-    for (const { name, key, cost, owned } of checks) {
-      const id = `${name} ${key}`;
+    for (const { name, key, cost: asked, actual = 0, owned } of checks) {
+      const id = identityOf({ name, key });
+      // A reservation may turn out to have taken more than was reserved.
+      const cost = Math.max(asked, actual);
       if (this.move(link, id, cost, owned.lag)) isTooFar = true;
-      link.current.set(id, (link.current.get(id) ?? 0) + cost);
+      link.current.push([id, cost]);
     }
     return isTooFar && this.fences.boundedLag && link.phase !== 'copying' ? this.confirmed(link) : undefined;
   }
@@ -204,11 +213,9 @@ export class Standbys {
   /** A key gets ahead by so much, or is caught up with. Whether it is too far ahead now. */
   private move(link: Link, id: string, cost: number, lag?: number): boolean {
     const ahead = link.ahead.get(id) ?? { cost: 0, lag: lag ?? 0 };
-    if (ahead.cost > ahead.lag) link.tooFar -= 1;
     ahead.cost += cost;
     ahead.lag = lag ?? ahead.lag;
     const isTooFar = ahead.cost > ahead.lag;
-    if (isTooFar) link.tooFar += 1;
     if (ahead.cost > 0) link.ahead.set(id, ahead);
     else link.ahead.delete(id);
     return isTooFar;
@@ -231,12 +238,15 @@ export class Standbys {
   }
 
   private flushSoon(ms: number): void {
-    if (this.isFlushing || this.isStopped) return;
-    this.isFlushing = true;
-    this.environment.clock.after(ms, () => {
-      this.isFlushing = false;
+    const { clock } = this.environment;
+    const atMs = clock.nowMs() + ms;
+    if (this.isStopped || (this.planned && this.planned.atMs <= atMs)) return;
+    this.planned?.callOff();
+    const callOff = clock.after(ms, () => {
+      this.planned = undefined;
       if (!this.isStopped) this.flush();
     });
+    this.planned = { atMs, callOff };
   }
 
   private flush(): void {
@@ -265,7 +275,7 @@ export class Standbys {
       link.sequence += 1;
       sent.push({ link, sequence: link.sequence, costs: current, waiters });
       link.steps = [];
-      link.current = new Map();
+      link.current = [];
       link.waiters = [];
       link.isStateSent = true;
       const replication = { shard: shard.number, session, sequence: link.sequence, nowMs: shard.nowMs(), steps };
@@ -292,9 +302,9 @@ export class Standbys {
     }
   }
 
-  private confirm({ link, costs, waiters }: Sent, isCopied: boolean): void {
+  private confirm({ link, sequence, costs, waiters }: Sent, isCopied: boolean): void {
     if (this.links.get(link.shard.number) !== link) {
-      for (const waiter of waiters) waiter.settle(false);
+      for (const waiter of waiters) waiter.settle(link.isMoved || isCopied);
       return;
     }
     if (!isCopied) {
@@ -303,8 +313,12 @@ export class Standbys {
       return;
     }
     for (const [id, cost] of costs) this.move(link, id, -cost);
-    if (link.phase === 'copying') link.phase = 'closing';
-    if (link.phase === 'closing' && (link.tooFar === 0 || !this.fences.boundedLag)) link.phase = 'copied';
+    if (link.phase === 'copying') {
+      link.phase = 'closing';
+      // What was answered until now without waiting is in the messages up to this one; from here on keys that are too far ahead wait.
+      link.closedBy = link.sequence + (link.steps.length > 0 ? 1 : 0);
+    }
+    if (link.phase === 'closing' && (sequence >= link.closedBy || !this.fences.boundedLag)) link.phase = 'copied';
     for (const waiter of waiters) waiter.settle(true);
   }
 

@@ -20,7 +20,7 @@ export interface SharedSettings {
   readonly unreplicated: number;
   /** Policies with a window of this or more are written to etcd ahead of being granted. */
   readonly durableFromMs: number;
-  /** How many shards there are, 1 to 1024. Default 1024, always outside of the simulation, where fewer make a history quick. */
+  /** How many shards there are, 1 to 1024. Default 256. */
   readonly shards?: number;
 }
 

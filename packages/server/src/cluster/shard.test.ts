@@ -97,7 +97,63 @@ describe('a standby that becomes the owner', () => {
   });
 });
 
+describe('a batch with one key twice', () => {
+  it('leaves room for what may be missing beside all that it takes', () => {
+    const shard = certain();
+    ask(shard, 15);
+    shard.promote(allFences);
+    const check = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 42 });
+    expect(shard.apply([check, check])[0]).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(
+      shard
+        .apply([
+          { ...check, cost: 41 },
+          { ...check, cost: 41 },
+        ])
+        .every(({ allowed }) => allowed),
+    ).toBe(true);
+  });
+});
+
+describe('a copy', () => {
+  it('comes to the same end as its owner, whose clock goes on between deciding and telling', () => {
+    const running: NodeClock = {
+      nowMs: () => {
+        nowMs += 0.1 + 0.07 * Math.sin(nowMs * 1000);
+        return nowMs;
+      },
+      uptimeMs: () => nowMs,
+      after: () => () => {},
+    };
+    const owner = Shard.unknown(7, running, 100, { ...allFences, quarantine: false });
+    const copy = Shard.of(owner.state(), running, 100, () => 0);
+    const check = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 1 });
+    let granted = 0;
+    for (let asked = 0; asked < 30_000; asked += 1) {
+      if (!owner.apply([check])[0]!.allowed) continue;
+      granted += 1;
+      if (!copy.repeat([check], owner.decidedMs)) throw new Error('the copy refused what the owner granted');
+    }
+    expect(granted).toBeGreaterThan(200);
+  });
+
+  it('says that it is none where it has no room for what its owner has', () => {
+    const copy = Shard.unknown(7, clock, 1, { ...allFences, quarantine: false });
+    const check = (key: string) => policies.ownedCheck({ name: 'rule', key, policy, cost: 1 });
+    expect(copy.repeat([check('a')], nowMs)).toBe(true);
+    expect(copy.repeat([check('b')], nowMs)).toBe(false);
+  });
+});
+
 describe('a key of a long window', () => {
+  it('is written down for what `take` takes of it, though there is less than it asks for', () => {
+    const shard = certain();
+    const check = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 150, operation: 'take' });
+    expect(shard.couldTake(check)).toBe(true);
+    ask(shard, 100);
+    expect(shard.couldTake(check)).toBe(false);
+  });
+
   it('counts what others wrote down of it, and is then not in doubt though the rest of the shard is', () => {
     const long = slidingLog({ limit: 10, window: '2h' });
     const check = policies.ownedCheck({ name: 'daily', key: 'k', policy: long, cost: 1 });

@@ -7,6 +7,7 @@
 import { type Check, type Clock, type Decision, type MemoryStore, memoryStore } from 'sluice';
 import type { NodeClock } from './environment.ts';
 import type { Fences } from './fences.ts';
+import { identityOf } from './identity.ts';
 import type { Doubt, ShardState } from './messages.ts';
 import type { OwnedCheck } from './owned-policy.ts';
 
@@ -17,6 +18,10 @@ export class Shard {
   readonly number: number;
   /** It is being handed over: nothing is decided until that has come to an end, either way. */
   isFrozen = false;
+  /** The offer that it was last handed over by, or should have been. */
+  offeredAs: string | undefined;
+  /** The time by which the store decided last. By no later reading: a copy that does the same again by that could come to another end. */
+  decidedMs = Number.NEGATIVE_INFINITY;
   private readonly clock: NodeClock;
   private readonly store: MemoryStore;
   private readonly asideMs: () => number;
@@ -40,7 +45,7 @@ export class Shard {
     this.doubts = doubts;
     this.latestDoubtMs = latestOf(doubts);
     this.settled = new Set(settled);
-    this.store = memoryStore({ maxKeys, clock: shardClock(() => this.nowMs()) });
+    this.store = memoryStore({ maxKeys, clock: shardClock(() => this.readClock()) });
   }
 
   /** Of whose past nothing is known. */
@@ -58,6 +63,11 @@ export class Shard {
 
   nowMs(): number {
     return this.clock.nowMs() + this.asideMs();
+  }
+
+  private readClock(): number {
+    this.decidedMs = this.nowMs();
+    return this.decidedMs;
   }
 
   get keys(): number {
@@ -87,12 +97,12 @@ export class Shard {
     return this.nowMs() >= this.latestDoubtMs + spanMs;
   }
 
-  isSettled({ name, key }: OwnedCheck): boolean {
-    return this.settled.has(`${name} ${key}`);
+  isSettled(check: OwnedCheck): boolean {
+    return this.settled.has(identityOf(check));
   }
 
-  settle({ name, key }: OwnedCheck): void {
-    this.settled.add(`${name} ${key}`);
+  settle(check: OwnedCheck): void {
+    this.settled.add(identityOf(check));
   }
 
   /** Counts what somebody else may have granted, at the latest so long before now (negative) or now. */
@@ -120,9 +130,14 @@ export class Shard {
     });
   }
 
-  /** What the owner did, done again for the copy. */
-  repeat(checks: readonly OwnedCheck[], atMs: number): void {
-    this.store.apply(checks, atMs);
+  /** What the owner did, done again for the copy. False when it came to another end here: then this is no copy any more. */
+  repeat(checks: readonly OwnedCheck[], atMs: number): boolean {
+    return this.store.apply(checks, atMs).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
+  }
+
+  /** Whether a check would take anything; `take` is content with less than it asks for. */
+  couldTake(check: OwnedCheck): boolean {
+    return this.peek([check.operation === 'take' ? { ...check, cost: Math.min(check.cost, 1) } : check])[0]!.allowed;
   }
 
   /** What would be said: nothing is taken. */
@@ -135,7 +150,7 @@ export class Shard {
     const nowMs = this.nowMs();
     let isRefused = false;
     const waits = checks.map((check) => {
-      const waitMs = this.doubtMs(check, nowMs);
+      const waitMs = this.doubtMs(check, checks, nowMs);
       if (waitMs > 0 && !check.shadow) isRefused = true;
       return waitMs;
     });
@@ -150,7 +165,7 @@ export class Shard {
   }
 
   /** How long until nothing that is not known can forbid it any more; 0: nothing does now. */
-  private doubtMs(check: OwnedCheck, nowMs: number): number {
+  private doubtMs(check: OwnedCheck, batch: readonly OwnedCheck[], nowMs: number): number {
     if (!isTaking(check) || check.cost === 0) return 0;
     const { owned } = check;
     let waitMs = 0;
@@ -167,7 +182,9 @@ export class Shard {
     }
     if (lag === 0 || waitMs > 0) return waitMs;
     // Room for what may be missing has to be left: a call passes if that and the call itself would.
-    const [both] = this.store.apply([{ ...check, shadow: undefined, cost: check.cost + lag, operation: 'peek' }]);
+    const [both] = this.store.apply([
+      { ...check, shadow: undefined, cost: costInBatch(check, batch) + lag, operation: 'peek' },
+    ]);
     if (both!.allowed) return 0;
     return Math.min(lagWaitMs, Number.isFinite(both!.retryAfterMs) ? both!.retryAfterMs : lagWaitMs);
   }
@@ -182,6 +199,14 @@ const takers: readonly Check['operation'][] = [undefined, 'check', 'reserve', 'a
 /** Whether it takes something, or asks whether it could. */
 export function isTaking({ operation }: Check): boolean {
   return takers.includes(operation);
+}
+
+/** What a batch takes of the check's key: the same key twice adds up. */
+export function costInBatch({ name, key, cost }: OwnedCheck, batch: readonly OwnedCheck[]): number {
+  if (batch.length === 1) return cost;
+  let sum = 0;
+  for (const other of batch) if (other.name === name && other.key === key && isTaking(other)) sum += other.cost;
+  return sum;
 }
 
 function shardClock(now: () => number): Clock {

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import type { SharedSettings } from './settings.ts';
-import { shards } from './shards.ts';
+import { defaultShards as shards } from './shards.ts';
 import {
   assign,
   copyOrigin,
@@ -98,25 +98,25 @@ describe('who should own what', () => {
   };
 
   it('is nobody where nobody is', () => {
-    expect(shares(assign([]).owners)).toEqual(new Map([[undefined, shards]]));
+    expect(shares(assign([], shards).owners)).toEqual(new Map([[undefined, shards]]));
   });
 
   it('is the only one there is, who has no standby', () => {
-    const { owners, standbys } = assign(['a:1']);
+    const { owners, standbys } = assign(['a:1'], shards);
     expect(shares(owners)).toEqual(new Map([['a:1', shards]]));
     expect(shares(standbys)).toEqual(new Map([[undefined, shards]]));
   });
 
   it('is the same in whatever order the nodes are listed, and however often', () => {
     const list = addresses(5);
-    expect(assign([...list].reverse())).toEqual(assign(list));
-    expect(assign([...list, ...list])).toEqual(assign(list));
+    expect(assign([...list].reverse(), shards)).toEqual(assign(list, shards));
+    expect(assign([...list, ...list], shards)).toEqual(assign(list, shards));
   });
 
   it.each([2, 3, 5, 10, 50, 400])(
     'of %i nodes, none has much more than its share, and each standby is another node',
     (count) => {
-      const { owners, standbys } = assign(addresses(count));
+      const { owners, standbys } = assign(addresses(count), shards);
       const most = Math.ceil((1.15 * shards) / count);
       expect(Math.max(...shares(owners).values())).toBeLessThanOrEqual(most);
       expect(Math.max(...shares(standbys).values())).toBeLessThanOrEqual(most);
@@ -127,8 +127,8 @@ describe('who should own what', () => {
   it.each([2, 3, 5, 10, 50])(
     'a node that joins %i others takes about its share, and one that leaves gives it back',
     (count) => {
-      const before = assign(addresses(count)).owners;
-      const after = assign(addresses(count + 1)).owners;
+      const before = assign(addresses(count), shards).owners;
+      const after = assign(addresses(count + 1), shards).owners;
       const moved = before.filter((owner, shard) => owner !== after[shard]).length;
       expect(moved).toBeGreaterThan((0.5 * shards) / (count + 1));
       expect(moved).toBeLessThan((1.6 * shards) / (count + 1));

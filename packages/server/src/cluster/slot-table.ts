@@ -2,7 +2,7 @@
  * Who owns which shard: the one record in etcd that says so, and the arithmetic of who should.
  *
  *      nodes      [ A@17, B@23, C@31 ]          a node and its epoch: a restarted node is another
- *      owners     [ 0, 0, 2, 1, ... ]           for each of the 1024 shards a place in `nodes`, or -1
+ *      owners     [ 0, 0, 2, 1, ... ]           for each shard a place in `nodes`, or -1
  *      standbys   [ 1, 2, 0, -1, ... ]          whose copy is never further behind than was agreed
  *      origins    [ 'unknown:0', 'offer:5f..' ] how the owners came by them: from whom the state comes, if from anybody
  *
@@ -11,7 +11,7 @@
  */
 import { type Balancer, hashRing, type Member } from 'sluice/balance';
 import type { SharedSettings } from './settings.ts';
-import { shards } from './shards.ts';
+import { defaultShards } from './shards.ts';
 import type { NodeAddresses } from './view.ts';
 
 export interface NodeReference {
@@ -48,7 +48,7 @@ export interface ShardEdit {
 }
 
 export function emptyTable(shared: SharedSettings): SlotTable {
-  const none = Array.from({ length: shared.shards ?? shards }, () => -1);
+  const none = Array.from({ length: shared.shards ?? defaultShards }, () => -1);
   return {
     shared,
     timeMs: 0,
@@ -113,7 +113,7 @@ export function tableText(table: SlotTable): string {
 export function parseTable(text: string): SlotTable {
   const table = JSON.parse(text) as SlotTable;
   const lists = [table.owners, table.standbys, table.origin];
-  const count = table.shared?.shards ?? shards;
+  const count = table.shared?.shards ?? defaultShards;
   if (!lists.every((list) => Array.isArray(list) && list.length === count) || !Array.isArray(table.nodes)) {
     throw new TypeError('The slot table in etcd is not one: was it written by another program?');
   }
@@ -133,7 +133,7 @@ const mostShare = 1.15;
  * Who should own what, by the hash ring of the nodes' addresses: when a node comes or goes, about its own share moves. By addresses, because a
  * node that was restarted should get back what it had. A node that has as much as it may is passed over.
  */
-export function assign(addresses: readonly string[], count = shards): Assignment {
+export function assign(addresses: readonly string[], count: number): Assignment {
   const members = [...new Set(addresses)].sort();
   const ring = hashRing(members);
   const most = Math.ceil((mostShare * count) / members.length);

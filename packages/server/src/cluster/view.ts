@@ -24,7 +24,7 @@ export interface ClusterView {
   /** etcd's revision of the slot table; it grows. */
   readonly revision: number;
   readonly members: readonly ClusterMember[];
-  /** For each of the 1024 shards its owner and its standby, as places in `members`; -1: none. */
+  /** For each shard its owner and its standby, as places in `members`; -1: none. */
   readonly owners: ArrayLike<number>;
   readonly standbys: ArrayLike<number>;
 }

@@ -4,8 +4,20 @@ import type { WireDecision } from './messages.ts';
 
 export type WireCheck = Omit<Check, 'policy'> & { readonly policy: object };
 
-export function wireOfCheck({ policy, sinceMs: _, changedMs: __, ...check }: Check): WireCheck {
-  return { ...check, policy: { ...policy } };
+/** Written out: of a check that its owner has looked at, nothing more may travel than was asked. JSON leaves out what is undefined. */
+export function wireOfCheck({
+  name,
+  key,
+  policy,
+  cost,
+  operation,
+  shadow,
+  maxDelayMs,
+  receipt,
+  actual,
+  durationMs,
+}: Check): WireCheck {
+  return { name, key, policy, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
 }
 
 // Policies that others choose: so many are kept ready, and the oldest is made anew.

@@ -2,7 +2,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { algorithmNames, type Duration, parseDuration, SluiceError } from 'sluice';
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode } from '../plan/check-cost.ts';
 import { measureFigures, measureStoresApart } from '../plan/measure/measure-figures.ts';
 import type { StoreOrder } from '../plan/measure/store-figures.ts';

@@ -30,7 +30,7 @@ const owned = {
   settings: {
     name: 'default',
     ttlMs: 10_000,
-    shared: { graceMs: 10, unreplicated: 10, durableFromMs: 3_600_000 },
+    shared: { graceMs: 10, unreplicated: 10, shards: 256, durableFromMs: 3_600_000 },
     maxKeys: 1_000_000,
     durableKeys: 10_000,
     patienceMs: 1000,
@@ -57,6 +57,7 @@ store:
   ttl: 500
   grace: 125ms
   unreplicated: 0
+  shards: 64
   durableFrom: 1m
   durableKeys: 5
   maxKeys: 1024
@@ -78,7 +79,7 @@ workers: 1`;
     settings: {
       name: 'edge_1.eu',
       ttlMs: 500,
-      shared: { graceMs: 125, unreplicated: 0, durableFromMs: 60_000 },
+      shared: { graceMs: 125, unreplicated: 0, shards: 64, durableFromMs: 60_000 },
       maxKeys: 1024,
       durableKeys: 5,
       patienceMs: 2000,
@@ -293,8 +294,8 @@ store: { type: owned, etcd: "http://a:1", durableFrom: 59s }
 store: { type: owned, etcd: "http://a:1", durableKeys: 0 }
                                                        ^ store.durableKeys must be a whole number from 1 to 1000000, got 0.
 =====
-store: { type: owned, etcd: "http://a:1", maxKeys: 1023 }
-                                                   ^ store.maxKeys must be at least 1024 with the owned store, each of whose 1024 shards has its part of them, got 1023.
+store: { type: owned, etcd: "http://a:1", maxKeys: 255 }
+                                                   ^ store.maxKeys must be at least 256 with the owned store, each of whose 256 shards has its part of them, got 255.
 =====
 store: { type: owned, etcd: "http://a:1", patience: 0 }
                                                     ^ store.patience must be a time above 0, such as 250ms, 10s, 1m, 1h, 1d, or a number of milliseconds, got 0.

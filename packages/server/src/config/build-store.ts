@@ -1,5 +1,4 @@
 /** The section `store`: what each kind of store needs, and what it has no use for. */
-import { shards } from '../cluster/shards.ts';
 import { addressOf, type Data, existing, type Given, isEverywhere, isReachedBy, milliseconds } from './build-values.ts';
 import type {
   Address,
@@ -22,7 +21,7 @@ export const fieldsOfStore: Readonly<Record<StoreType, readonly string[]>> = {
   redis: ['url', 'prefix', 'cluster', 'fenced', 'timeout', 'onFailure'],
   owned: [
     ...['etcd', 'etcdUsername', 'etcdPassword', 'etcdTls', 'clusterName', 'advertise', 'ttl', 'grace'],
-    ...['unreplicated', 'durableFrom', 'durableKeys', 'maxKeys', 'patience', 'onFailure'],
+    ...['unreplicated', 'shards', 'durableFrom', 'durableKeys', 'maxKeys', 'patience', 'onFailure'],
   ],
   cluster: ['nodes', 'nodesTls', 'token', 'deadline', 'onFailure'],
 };
@@ -90,6 +89,7 @@ function ownedOf(given: Given, store: Data, resp: Address | undefined): OwnedSto
       'is owned, and a gateway is no node: it asks a cluster as a client. Set store.type to cluster and name nodes in store.nodes; nodes are run by sluice serve, from a file without gateway.',
     );
   const maxKeys = store.maxKeys as number;
+  const shards = store.shards as number;
   if (maxKeys < shards)
     list.add(
       ['store', 'maxKeys'],
@@ -111,6 +111,7 @@ function ownedOf(given: Given, store: Data, resp: Address | undefined): OwnedSto
       shared: {
         graceMs,
         unreplicated: store.unreplicated as number,
+        shards,
         durableFromMs: atLeast(given, 'durableFrom', store.durableFrom, [60_000, '1m']),
       },
       maxKeys,

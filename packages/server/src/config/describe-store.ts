@@ -55,6 +55,7 @@ function ownedFields({ etcd, settings, advertise, onFailure }: OwnedStoreConfig)
     'store.ttl': settings.ttlMs,
     'store.grace': settings.shared.graceMs,
     'store.unreplicated': settings.shared.unreplicated,
+    'store.shards': settings.shared.shards,
     'store.durableFrom': settings.shared.durableFromMs,
     'store.durableKeys': settings.durableKeys,
     'store.maxKeys': settings.maxKeys,

@@ -125,6 +125,14 @@ export const storeSchema = section(
         default: 10,
       },
     ),
+    shards: wholeNumber(
+      { from: 16, to: 1024 },
+      {
+        description:
+          '`owned`: into how many parts the keys are divided, each owned by one node. The same on all nodes. More than 256 only for more than some fifty nodes.',
+        default: 256,
+      },
+    ),
     durableFrom: duration({
       description:
         '`owned`: what policies with a window of this or more grant is written to etcd before, and outlives a restart of all nodes. The same on all nodes; from 1m.',

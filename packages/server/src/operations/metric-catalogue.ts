@@ -46,7 +46,7 @@ export const metricCatalogue = {
   sluice_cluster_shards: {
     type: 'gauge',
     labels: ['part'],
-    help: 'Of 1024 shards, those that this node owns (owned), and those of them whose standby is up to date (with-standby). Only in a cluster.',
+    help: 'Of the shards of the cluster, those that this node owns (owned), and those of them whose standby is up to date (with-standby). Only in a cluster.',
   },
   sluice_cluster_right_seconds: {
     type: 'gauge',

@@ -1,5 +1,5 @@
 /** How many nodes: the fewest that keep load and latency when as many as may fail together are gone. */
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode, batchOf, type CheckCost, checkCost, clientFigures } from './check-cost.ts';
 import type { PlanFigures, StoreFigures } from './plan-figures.ts';
 import type { PlanQuestion } from './plan-question.ts';

@@ -6,7 +6,7 @@
  *
  * Each message, each shard in it and each step costs something. Many nodes have few shards each, and so few standbys: messages are fuller.
  */
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import type { ReadCost } from './check-cost.ts';
 import type { StoreFigures } from './plan-figures.ts';
 import type { PlanQuestion } from './plan-question.ts';

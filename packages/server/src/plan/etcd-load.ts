@@ -1,6 +1,6 @@
 /** What the nodes ask of etcd. Decisions ask nothing of it, unless their window is so long that they must outlive everything. */
 import { keysOf, type NodeRecord } from '../cluster/records.ts';
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { emptyTable, tableText } from '../cluster/slot-table.ts';
 import type { ClusterSize } from './cluster-size.ts';
 import { liveKeys } from './memory-need.ts';

@@ -1,5 +1,5 @@
 /** A plan for people: what is needed, where each figure comes from, and the calculation so that it can be checked by hand. */
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode, clientFigures, ownedRatioOf, readCostOf } from './check-cost.ts';
 import { measuredLoad } from './cluster-size.ts';
 import { renewEveryMs } from './etcd-load.ts';

@@ -1,5 +1,5 @@
 /** What a rolling restart costs: each node hands over what it has, comes back, and gets it again. Nobody is refused for it unless he waits too long. */
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import type { ClusterSize } from './cluster-size.ts';
 import { liveKeys } from './memory-need.ts';
 import type { PlanFigures, StoreFigures } from './plan-figures.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { mostShards, mostShare, userSpread } from './spread.ts';
 
 it('the fullest node has all there is when it is alone, and never less than its part', () => {

@@ -1,5 +1,5 @@
 /** How uneven a cluster is: shards come whole, and users are not the same number in each. */
-import { shards } from '../cluster/shards.ts';
+import { mostShards as shards } from '../cluster/shards.ts';
 import { assign } from '../cluster/slot-table.ts';
 
 const known = new Map<number, number>();
@@ -10,7 +10,7 @@ export function mostShards(nodes: number): number {
   if (before !== undefined) return before;
   const addresses = Array.from({ length: nodes }, (_, i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}:6380`);
   const counts = new Map<string, number>();
-  for (const owner of assign(addresses).owners) counts.set(owner!, (counts.get(owner!) ?? 0) + 1);
+  for (const owner of assign(addresses, shards).owners) counts.set(owner!, (counts.get(owner!) ?? 0) + 1);
   const most = Math.max(...counts.values());
   known.set(nodes, most);
   return most;

@@ -1,6 +1,6 @@
 /** Several doors in one process that are a cluster: who owns what is the test's to say, and to change. */
 import type { PeerMessage, PeerReply } from '../cluster/messages.ts';
-import { shardOfSlot, shards } from '../cluster/shards.ts';
+import { shardOfSlot, mostShards as shards } from '../cluster/shards.ts';
 import type { ClusterDoor, ClusterMember, ClusterView } from '../cluster/view.ts';
 import { keySlot } from './key-slot.ts';
 import { limitingService, type OpenDoor, type OpenDoorOptions, openDoor } from './resp-door.test-support.ts';
@@ -42,7 +42,7 @@ export function fixedCluster(self: number, members: readonly Omit<ClusterMember,
   const all = members.map((member, i) => ({ ...member, isSelf: i === self }));
   const door: ClusterDoor = {
     route(slot) {
-      const owner = layout.owners[shardOfSlot(slot)]!;
+      const owner = layout.owners[shardOfSlot(slot, shards)]!;
       return owner === self ? 'here' : (all[owner] ?? 'nowhere');
     },
     view: (): ClusterView => ({ ...layout, members: all }),
@@ -86,7 +86,7 @@ export async function openCluster(
     keyOn(node, prefix = 'key') {
       for (let i = 0; ; i += 1) {
         const key = `${prefix}${i}`;
-        if (layout.owners[shardOfSlot(keySlot(Buffer.from(key)))] === node) return key;
+        if (layout.owners[shardOfSlot(keySlot(Buffer.from(key)), shards)] === node) return key;
       }
     },
   };

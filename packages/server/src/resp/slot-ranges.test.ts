@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { shards, slots, slotsPerShard } from '../cluster/shards.ts';
+import { mostShards as shards, slots } from '../cluster/shards.ts';
 import { fixedCluster, layoutOf, memberOf } from './cluster.test-support.ts';
 import { slotCount, slotRanges, slotsByOwner, viewOfOne } from './slot-ranges.ts';
+
+const slotsPerShard = slots / shards;
 
 const members = [memberOf(0, 'a:1'), memberOf(1, 'b:2'), memberOf(2, 'c:3')];
 const place = fc.integer({ min: -1, max: 2 });

@@ -1,5 +1,5 @@
 /** A cluster's slots as CLUSTER tells of them: those that follow each other and have the same owner and the same standby are one range. */
-import { shards, slotsPerShard } from '../cluster/shards.ts';
+import { firstSlotOf } from '../cluster/shards.ts';
 import type { ClusterMember, ClusterView } from '../cluster/view.ts';
 
 export interface SlotRange {
@@ -12,12 +12,15 @@ export interface SlotRange {
 /** Slots that nobody owns are in no range. */
 export function slotRanges({ members, owners, standbys }: ClusterView): readonly SlotRange[] {
   const ranges: SlotRange[] = [];
+  const { length: shards } = owners;
   for (let shard = 0; shard < shards; ) {
     let next = shard + 1;
     while (next < shards && owners[next] === owners[shard] && standbys[next] === standbys[shard]) next += 1;
     const owner = members[owners[shard]!];
     const standby = members[standbys[shard]!];
-    if (owner) ranges.push({ first: shard * slotsPerShard, last: next * slotsPerShard - 1, owner, standby });
+    if (owner) {
+      ranges.push({ first: firstSlotOf(shard, shards), last: firstSlotOf(next, shards) - 1, owner, standby });
+    }
     shard = next;
   }
   return ranges;
@@ -39,13 +42,10 @@ export function slotsByOwner(ranges: readonly SlotRange[]): ReadonlyMap<string, 
   return byOwner;
 }
 
-const everyShard = new Int16Array(shards);
-const noShard = new Int16Array(shards).fill(-1);
-
 /** A server of its own is a cluster of one node that owns every slot. */
 export function viewOfOne(self: Pick<ClusterMember, 'id' | 'addresses'>): ClusterView {
   const member: ClusterMember = { ...self, epoch: 1, isSelf: true, isLeaving: false };
-  return { revision: 1, members: [member], owners: everyShard, standbys: noShard };
+  return { revision: 1, members: [member], owners: [0], standbys: [-1] };
 }
 
 export function slotCount(ranges: readonly Slots[]): number {

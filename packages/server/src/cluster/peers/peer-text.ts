@@ -12,7 +12,7 @@ import type {
   ShardState,
   WireDecision,
 } from '../messages.ts';
-import { shards } from '../shards.ts';
+import { mostShards } from '../shards.ts';
 import type { WireCheck } from '../wire-check.ts';
 import {
   anything,
@@ -21,6 +21,7 @@ import {
   type Fields,
   flag,
   listOf,
+  mustFit,
   number,
   object,
   oneOfKinds,
@@ -51,7 +52,7 @@ const check = object<WireCheck>({
 });
 
 const state = object<ShardState>({
-  shard: below(shards),
+  shard: below(mostShards),
   nowMs: number,
   doubts: listOf(object<Doubt>({ sinceMs: number, about: exactly('all', 'lag') })),
   settled: listOf(text),
@@ -59,7 +60,7 @@ const state = object<ShardState>({
 });
 
 const replication = object<ShardReplication>({
-  shard: below(shards),
+  shard: below(mostShards),
   session: whole,
   sequence: whole,
   nowMs: number,
@@ -93,7 +94,7 @@ const decision = object<
 const replies: Kinds<PeerReply> = {
   decisions: { kind: text, decisions: listOf(decision) },
   done: { kind: text },
-  copied: { kind: text, shards: listOf(below(shards)) },
+  copied: { kind: text, shards: listOf(below(mostShards)) },
   'not-mine': { kind: text },
   moving: { kind: text },
   failed: { kind: text, code: text, message: text },
@@ -117,7 +118,7 @@ function read(json: string, shape: Shape, field: string): unknown {
   } catch (error) {
     throw new SluiceError('invalid-option', `${field} must be JSON`, { cause: error });
   }
-  shape(data, field);
+  mustFit(shape, data, field);
   return data;
 }
 

@@ -6,7 +6,7 @@ import { memoryStore, parsePolicy } from 'sluice';
 import { allFences } from '../../cluster/fences.ts';
 import type { ReplicatedStep, Replication } from '../../cluster/messages.ts';
 import { OwnedPolicies } from '../../cluster/owned-policy.ts';
-import { shards } from '../../cluster/shards.ts';
+import { mostShards as shards } from '../../cluster/shards.ts';
 import { PolicyTexts, wireOfCheck } from '../../cluster/wire-check.ts';
 import type { StoreFigures } from '../plan-figures.ts';
 import type { PlanPolicy } from '../plan-question.ts';
