@@ -737,7 +737,10 @@ export class ClusterNode implements ClusterDoor {
   private async ask(checks: readonly Check[], requestId: string | undefined): Promise<Decision[]> {
     const { clock } = this.environment;
     const endMs = clock.nowMs() + this.settings.patienceMs;
-    const message = { checks: checks.map(wireOfCheck), ...(requestId !== undefined && { requestId }) };
+    const message = {
+      checks: checks.map((check) => wireOfCheck(check)),
+      ...(requestId !== undefined && { requestId }),
+    };
     for (;;) {
       const owner = this.ownerOfKey(checks[0]!.key);
       if (owner.id === this.membership.self.id) return this.apply(checks, requestId);

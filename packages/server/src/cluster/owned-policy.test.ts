@@ -73,6 +73,11 @@ describe('a policy at its owner', () => {
     expect(policies.of(slidingLog({ limit, window: '1m' })).lag).toBe(lag);
   });
 
+  test('where a limit is of nanoseconds, a tenth of it may be ahead', () => {
+    const limit = 1e6;
+    expect(policies.of(gcra({ limit, window: 1, burst: 2e9 })).lag).toBeCloseTo(2e8, -6);
+  });
+
   test('windows of an hour and more are written down ahead', () => {
     expect(policies.of(slidingLog({ limit: 5, window: '1h' })).isDurable).toBe(true);
     expect(policies.of(slidingLog({ limit: 5, window: '59m' })).isDurable).toBe(false);

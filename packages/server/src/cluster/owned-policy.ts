@@ -105,10 +105,19 @@ export class OwnedPolicies {
       applied,
       limit: limitShown(policy),
       spanMs: spanMs(applied) + graceMs * rate,
-      lag: Math.min(unreplicated, Math.max(1, Math.floor(data.limit / 10))),
+      lag: lagOf(limitShown(policy), unreplicated),
       isDurable: (data.window ?? 0) >= durableFromMs,
     };
   }
+}
+
+// Limits beyond this are not of calls: CL.THROTTLE counts nanoseconds.
+const mostCalls = 1e9;
+
+/** At most a tenth of the limit, and at most as many calls as was agreed; of what is no calls, the tenth. */
+function lagOf(limit: number, unreplicated: number): number {
+  const tenth = Math.max(1, Math.floor(limit / 10));
+  return limit > mostCalls && unreplicated > 0 ? tenth : Math.min(unreplicated, tenth);
 }
 
 function widened(data: PolicyData, graceMs: number, rate: number): PolicyData {

@@ -195,7 +195,7 @@ export class Standbys {
     if (link.phase !== 'broken') {
       link.steps.push({
         atMs: link.shard.decidedMs,
-        checks: checks.map((check) => wireOfCheck({ ...check, policy: check.owned.policy })),
+        checks: checks.map((check) => wireOfCheck(check, check.owned.policy)),
       });
       this.flushSoon(flushMs);
     }

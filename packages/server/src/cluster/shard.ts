@@ -22,6 +22,8 @@ export class Shard {
   offeredAs: string | undefined;
   /** The time by which the store decided last. By no later reading: a copy that does the same again by that could come to another end. */
   decidedMs = Number.NEGATIVE_INFINITY;
+  /** When the owner decided what is being done again. */
+  private repeatedMs: number | undefined;
   private readonly clock: NodeClock;
   private readonly store: MemoryStore;
   private readonly asideMs: () => number;
@@ -66,7 +68,7 @@ export class Shard {
   }
 
   private readClock(): number {
-    this.decidedMs = this.nowMs();
+    this.decidedMs = this.repeatedMs ?? this.nowMs();
     return this.decidedMs;
   }
 
@@ -132,7 +134,13 @@ export class Shard {
 
   /** What the owner did, done again for the copy. False when it came to another end here: then this is no copy any more. */
   repeat(checks: readonly OwnedCheck[], atMs: number): boolean {
-    return this.store.apply(checks, atMs).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
+    // By the clock and not by a time that is given: else the store would forget nobody, because the next time might be an earlier one.
+    this.repeatedMs = atMs;
+    try {
+      return this.store.apply(checks).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
+    } finally {
+      this.repeatedMs = undefined;
+    }
   }
 
   /** Whether a check would take anything; `take` is content with less than it asks for. */

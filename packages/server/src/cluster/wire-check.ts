@@ -1,23 +1,24 @@
-/** A check as it travels between nodes: its policy as plain data. */
-import { type Check, type Decision, type Policy, parsePolicy } from 'sluice';
+/** A check as it travels between nodes: its policy as a text, which is made once and read once. */
+import { type Check, type Decision, type Policy, parsePolicy, SluiceError } from 'sluice';
 import type { WireDecision } from './messages.ts';
 
-export type WireCheck = Omit<Check, 'policy'> & { readonly policy: object };
+export type WireCheck = Omit<Check, 'policy'> & { readonly policy: string };
 
 /** Written out: of a check that its owner has looked at, nothing more may travel than was asked. JSON leaves out what is undefined. */
-export function wireOfCheck({
-  name,
-  key,
-  policy,
-  cost,
-  operation,
-  shadow,
-  maxDelayMs,
-  receipt,
-  actual,
-  durationMs,
-}: Check): WireCheck {
-  return { name, key, policy, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
+export function wireOfCheck(check: Check, policy: Policy = check.policy): WireCheck {
+  const { name, key, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs } = check;
+  return { name, key, policy: textOf(policy), cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
+}
+
+const texts = new WeakMap<Policy, string>();
+
+function textOf(policy: Policy): string {
+  let text = texts.get(policy);
+  if (text === undefined) {
+    text = JSON.stringify(policy);
+    texts.set(policy, text);
+  }
+  return text;
 }
 
 // Policies that others choose: so many are kept ready, and the oldest is made anew.
@@ -31,15 +32,22 @@ export class PolicyTexts {
     return { ...check, policy: this.policyOf(check.policy) };
   }
 
-  private policyOf(data: object): Policy {
-    const text = JSON.stringify(data);
+  private policyOf(text: string): Policy {
     let policy = this.ready.get(text);
     if (policy === undefined) {
-      policy = parsePolicy(data);
+      policy = parsePolicy(dataOf(text));
       if (this.ready.size >= mostPolicies) this.ready.delete(this.ready.keys().next().value!);
       this.ready.set(text, policy);
     }
     return policy;
+  }
+}
+
+function dataOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new SluiceError('invalid-option', `policy must be JSON, got ${text.slice(0, 100)}`, { cause });
   }
 }
 

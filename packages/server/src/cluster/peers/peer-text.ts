@@ -38,7 +38,7 @@ export const mostMessageBytes = 32 * 1024 * 1024;
 const check = object<WireCheck>({
   name: text,
   key: text,
-  policy: object<WireCheck['policy']>({ algorithm: text }),
+  policy: text,
   cost: number,
   operation: orAbsent(text),
   shadow: orAbsent(flag),
