@@ -91,7 +91,7 @@ export interface SluiceCluster {
 }
 
 const clients = 'clients';
-const shardCount = 1024;
+const shardCount = 256;
 const askTimeoutMs = 10_000;
 
 interface Running extends SluiceNode {

@@ -38,7 +38,7 @@ async function planned(name: string, change: () => Promise<void>): Promise<void>
   const running = fire.cluster.nodes.filter(({ state }) => state === 'running');
   const figures = await Promise.all(running.map((node) => node.figures()));
   // The first node founded the cluster; since then nobody began with nothing.
-  for (const { takenOver } of figures) expect([0, 1024]).toContain(takenOver);
+  for (const { takenOver } of figures) expect([0, 256]).toContain(takenOver);
   expect(patient.calls.filter(({ outcome }) => outcome === 'refused').length).toBe(0);
 }
 
