@@ -177,6 +177,15 @@ describe('a cluster', () => {
     await expect(other).rejects.toThrow(/store.grace.* is 50.*10/);
   });
 
+  it('may be started with other settings after it was ended as a whole', async () => {
+    around = neighbourhood(etcd.endpoints);
+    const nodes = [await around.node('a:1'), await around.node('b:1')];
+    for (const node of nodes) await node.leave(10_000);
+    const node = await around.node('a:1', { shared: { ...withStandby, graceMs: 50 } });
+    expect(node.stats().ownedShards).toBe(defaultShards);
+    expect((await ask(node, 'bob')).reason).toBe('quarantine');
+  });
+
   it('decides nothing once etcd has been silent for too long', async () => {
     const own = await startEtcd({ members: 1 });
     try {
