@@ -18,15 +18,13 @@ import type { TlsFiles } from './door.ts';
 import type { Log } from './log.ts';
 import type { OpenStore } from './open-store.ts';
 import type { Answer } from './service.ts';
+import { failsByItself, failureNumbers } from './store-failures.ts';
 
 /** What nodes need to speak with each other. */
 export interface PeerSecrets {
   readonly token: string | undefined;
   readonly tls: TlsFiles | undefined;
 }
-
-// The node knows when nobody can be sure, and says so by itself; a breaker over all keys would refuse those of owners that are well.
-const never = 2 ** 32;
 
 export function openOwned(config: OwnedStoreConfig, log: Log, { token, tls }: PeerSecrets): OpenStore {
   const { endpoints, username, password, tls: etcdTls } = config.etcd;
@@ -40,7 +38,7 @@ export function openOwned(config: OwnedStoreConfig, log: Log, { token, tls }: Pe
     receive: (message) => node?.receive(message) ?? { kind: 'not-mine' },
   };
   const environment = { clock, etcd, peers, log, random };
-  const layer = degrade({ after: 2 ** 31 - 1, to: config.onFailure, breaker: { consecutiveFailures: never } });
+  const layer = degrade({ ...failsByItself, to: config.onFailure });
   const storeClock: Clock = {
     now: () => clock.nowMs(),
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -59,16 +57,7 @@ export function openOwned(config: OwnedStoreConfig, log: Log, { token, tls }: Pe
       apply: (checks, _atMs, requestId) => ask(checks, requestId) as Decision[],
     },
     memories: [],
-    stats() {
-      const { storeErrors, degraded } = layer.stats();
-      return {
-        type: 'owned',
-        keys: node?.stats().keys ?? 0,
-        evictedLiveKeys: 0,
-        errors: storeErrors,
-        degraded: degraded.closed + degraded.open + degraded.local,
-      };
-    },
+    stats: () => ({ type: 'owned', keys: node?.stats().keys ?? 0, evictedLiveKeys: 0, ...failureNumbers(layer) }),
     problem() {
       if (node === undefined || node.stats().id === '') return 'this node has not joined its cluster yet';
       return node.stats().rightForMs > 0 ? undefined : 'etcd does not answer, so this node may not decide';

@@ -7,6 +7,7 @@ import type { ClientStoreConfig, Config, RedisStoreConfig, StoreConfig } from '.
 import { mostLargeKeys } from './ad-hoc-policies.ts';
 import type { Log } from './log.ts';
 import { readTls } from './read-tls.ts';
+import { failsByItself, failureNumbers } from './store-failures.ts';
 
 export interface StoreStats {
   readonly type: StoreConfig['type'];
@@ -124,12 +125,7 @@ async function openClient(config: ClientStoreConfig, log: Log): Promise<OpenStor
   ]);
   const { nodes, isTls, token, deadlineMs, onFailure } = config;
   const client = clusterStore({ nodes, tls: isTls, deadline: deadlineMs, ...(token !== undefined && { token }) });
-  // The client has a deadline of its own; and what one owner cannot answer says nothing of the others.
-  const layer = degrade({
-    after: 2 ** 31 - 1,
-    to: onFailure,
-    breaker: { consecutiveFailures: 2 ** 32 },
-  });
+  const layer = degrade({ ...failsByItself, to: onFailure });
   const store = layered(client, layer);
   const { failed } = complaints(log);
   layer.on('failure', ({ error }) => failed(error));
@@ -137,11 +133,7 @@ async function openClient(config: ClientStoreConfig, log: Log): Promise<OpenStor
     store,
     largeStore: store,
     memories: [],
-    stats() {
-      const { storeErrors, degraded } = layer.stats();
-      const decided = degraded.closed + degraded.open + degraded.local;
-      return { type: 'cluster', keys: undefined, evictedLiveKeys: 0, errors: storeErrors, degraded: decided };
-    },
+    stats: () => ({ type: 'cluster', keys: undefined, evictedLiveKeys: 0, ...failureNumbers(layer) }),
     problem: () => undefined,
     close: () => client.close(),
   };
@@ -163,11 +155,7 @@ async function openRedis(config: RedisStoreConfig, log: Log): Promise<OpenStore>
     store,
     largeStore: store,
     memories: [],
-    stats() {
-      const { storeErrors, degraded } = layer.stats();
-      const decided = degraded.closed + degraded.open + degraded.local;
-      return { type: 'redis', keys: undefined, evictedLiveKeys: 0, errors: storeErrors, degraded: decided };
-    },
+    stats: () => ({ type: 'redis', keys: undefined, evictedLiveKeys: 0, ...failureNumbers(layer) }),
     problem: () => (layer.stats().state === 'closed' ? undefined : 'Redis does not answer'),
     async close() {
       client.disconnect();
