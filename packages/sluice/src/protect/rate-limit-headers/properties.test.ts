@@ -138,6 +138,8 @@ describe('whatever the headers say', () => {
         const parsed = parseRateLimitHeaders(source);
         expect(JSON.parse(JSON.stringify(parsed))).toEqual(parsed);
       }),
+      // JSON has no zero below zero.
+      { examples: [[{ RateLimit: '-00;w=60' }], [{ RateLimit: '"a";r=-0;t=-0.0' }]] },
     );
   });
 });

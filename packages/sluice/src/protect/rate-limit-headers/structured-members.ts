@@ -97,7 +97,8 @@ const yes: BareItem = { type: 'boolean', value: true };
 
 function readItem(reader: Reader): BareItem | undefined {
   const number = reader.match(numberPattern);
-  if (number) return { type: 'number', value: Number(number[0]) };
+  // A zero with a minus sign is the same number to its sender, and would be another one to whoever compares or keeps it.
+  if (number) return { type: 'number', value: Number(number[0]) + 0 };
   const string = reader.match(stringPattern);
   if (string) return { type: 'text', value: string[1]!.replace(escaped, '$1') };
   const token = reader.match(tokenPattern);
