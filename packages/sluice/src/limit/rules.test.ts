@@ -354,6 +354,13 @@ describe('rules', () => {
     expect(() => limits.reset('no-such', 'a')).toThrow('rule must be one of per-user, got "no-such".');
   });
 
+  it('forget one key that has a limit of its own, and tell of that limit', () => {
+    const limits = rules([{ name: 'per-user', key: 'user', policy: perMinute(1) }]);
+    limits.override('per-user', 'a', { limit: 3 });
+    limits.check({ user: 'a' });
+    expect(limits.reset('per-user', 'a')).toMatchObject({ limit: 3, remaining: 3 });
+  });
+
   it('work over a store that answers later', async () => {
     const store = memoryStore();
     const remote: Store<'async'> = {

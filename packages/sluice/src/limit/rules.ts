@@ -309,7 +309,14 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
             `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
           );
         }
-        const check: Check = { name: rule, key: stateKey(found, key), policy, cost: 0, operation: 'reset' };
+        const state = stateKey(found, key);
+        const check: Check = {
+          name: rule,
+          key: state,
+          policy: found.overrides.apply(state, policy),
+          cost: 0,
+          operation: 'reset',
+        };
         return andThen(store.apply([check], timeOf(undefined)), ([decision]) => decision as Decision);
       },
     }),
