@@ -83,3 +83,9 @@ export interface NodeEnvironment {
   /** From 0 up to 1: what makes ids differ. */
   random(): number;
 }
+
+export function pause(clock: NodeClock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.after(ms, resolve);
+  });
+}

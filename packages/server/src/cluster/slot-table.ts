@@ -60,6 +60,11 @@ export function emptyTable(shared: SharedSettings): SlotTable {
   };
 }
 
+/** The same run of the same node: nobody is not the same as nobody. */
+export function isSameNode(a: NodeReference | undefined, b: NodeReference | undefined): boolean {
+  return a !== undefined && a.id === b?.id && a.epoch === b.epoch;
+}
+
 export function ownerOf({ nodes, owners }: SlotTable, shard: number): NodeReference | undefined {
   return nodes[owners[shard]!];
 }
