@@ -110,3 +110,20 @@ test('the same seed twice gives the identical history, another seed another', as
   expect(await history(5)).toEqual(first);
   expect(await history(6)).not.toEqual(first);
 });
+
+test('somebody may be told of every event before it happens, and end the run', async () => {
+  const told: number[] = [];
+  const happened: number[] = [];
+  const loop = eventLoop({
+    onEvent(atMs) {
+      told.push(atMs);
+      if (atMs === 3) throw new Error('enough');
+    },
+  });
+  for (const atMs of [1, 2, 3, 4]) loop.at(atMs, () => happened.push(atMs));
+  await expect(loop.run()).rejects.toThrow('enough');
+  expect([told, happened]).toEqual([
+    [1, 2, 3],
+    [1, 2],
+  ]);
+});

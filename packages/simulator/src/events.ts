@@ -18,6 +18,8 @@ export interface EventLoopOptions {
   readonly startMs?: number;
   /** The most events of one run; a world that wakes itself for ever ends with an error. Default 10,000,000. */
   readonly maxEvents?: number;
+  /** Told of each event before it happens; what it throws ends the run. */
+  readonly onEvent?: (atMs: number) => void;
 }
 
 export interface EventLoop {
@@ -41,7 +43,7 @@ interface Event {
 }
 
 export function eventLoop(options: EventLoopOptions = {}): EventLoop {
-  const { seed = 1, startMs = 0, maxEvents = 10_000_000 } = options;
+  const { seed = 1, startMs = 0, maxEvents = 10_000_000, onEvent } = options;
   const events = new Heap<Event>((a, b) => (a.atMs === b.atMs ? a.order < b.order : a.atMs < b.atMs));
   const source = random(seed);
   let nowMs = startMs;
@@ -75,6 +77,7 @@ export function eventLoop(options: EventLoopOptions = {}): EventLoop {
       if (event === undefined || event.atMs > untilMs) break;
       if (happened === maxEvents) throw new RangeError(`The run did not end within ${maxEvents} events.`);
       events.pop();
+      onEvent?.(event.atMs);
       happen(event);
     }
     if (untilMs !== Number.POSITIVE_INFINITY) nowMs = Math.max(nowMs, untilMs);

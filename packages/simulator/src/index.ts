@@ -1,3 +1,4 @@
+export { type Accuracy, type AccuracyOptions, accuracyOf, limitRefusing } from './accuracy.ts';
 export { type BinsOptions, fullestBin } from './balancing/bins.ts';
 export {
   balancedResponse,
@@ -40,16 +41,42 @@ export { goodputOf, largestK, returnMs } from './overload/theory.ts';
 export { type Random, random, type ZipfOptions } from './random.ts';
 export { type Replay, type ReplayOptions, replay } from './replay.ts';
 export {
+  type ExpectationResult,
+  type Measure,
+  type ParseScenarioOptions,
+  parseScenario,
+  type RunScenarioOptions,
+  runScenario,
+  type Scenario,
+  ScenarioError,
+  type ScenarioResult,
+  type Series,
+  type SeriesKind,
+  type Unit,
+  type VariantResult,
+} from './scenario/index.ts';
+export {
   type Arrival,
+  type AttackOptions,
+  attack,
   type BurstOptions,
   burst,
   type Caller,
+  type DiurnalOptions,
+  diurnal,
+  type FlashCrowdOptions,
+  flashCrowd,
+  type MovedOptions,
   merge,
+  moved,
   type OnOffOptions,
   onOff,
   type Period,
   poisson,
+  type RepeatedOptions,
+  repeated,
   steady,
   type Traffic,
   zipfKeys,
 } from './traffic.ts';
+export { WindowMeter } from './window-meter.ts';

@@ -1,5 +1,6 @@
 /**
- * Seeded randomness: the same seed gives the same draws on every machine, so a run that fails can be run again.
+ * Seeded randomness: the same seed gives the same draws, so a run that fails can be run again. On every machine, except for the last digit of what goes through a
+ * logarithm (`exponential`): engines round `Math.log` in two ways. Who compares runs of two engines rounds the times.
  */
 import { generator, stateOf } from './generator.ts';
 

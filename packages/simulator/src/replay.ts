@@ -6,6 +6,8 @@ import { type Clock, type ConcurrencyPolicy, type Decision, type Lease, limiter,
 import { Heap } from './heap.ts';
 import { byKey, type Counts, countsOf, grantsOf } from './measure.ts';
 import type { Grant, Outcome } from './outcome.ts';
+import { isConcurrency } from './policy-kinds.ts';
+import { sleeplessClock } from './sleepless-clock.ts';
 import type { Arrival, Traffic } from './traffic.ts';
 
 export interface ReplayOptions {
@@ -42,7 +44,8 @@ export function replay(policy: Policy, traffic: Traffic, options: ReplayOptions 
 }
 
 function deciding(policy: Policy, { holdMs }: ReplayOptions, startMs: number): (arrival: Arrival) => Decision {
-  const clock = stoppedClock(startMs);
+  // It only says when the limiter began: every call brings its own time.
+  const clock = sleeplessClock(() => startMs);
   if (isConcurrency(policy)) return holding(policy, clock, holdMs);
   const limit = limiter(policy, { clock });
   return ({ key, cost, atMs }) => limit.check(key, { cost, atMs });
@@ -69,17 +72,5 @@ function holding(policy: ConcurrencyPolicy, clock: Clock, holdMs: ReplayOptions[
     order += 1;
     if (lease.allowed && heldMs !== undefined) inFlight.push({ lease, endMs: atMs + heldMs, order });
     return lease.decision;
-  };
-}
-
-function isConcurrency(policy: Policy): policy is ConcurrencyPolicy {
-  return policy.algorithm === 'concurrency';
-}
-
-/** Only says when the limiter began; every call brings its own time, and nothing may wait. */
-function stoppedClock(nowMs: number): Clock {
-  return {
-    now: () => nowMs,
-    sleep: () => Promise.reject(new Error('Nothing sleeps in a replay.')),
   };
 }

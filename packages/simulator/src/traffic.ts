@@ -60,6 +60,101 @@ export function poisson(ratePerSecond: number, period: Period & { readonly seed:
   });
 }
 
+export interface DiurnalOptions extends Period {
+  /** The rate when it is quietest, and when it is busiest. */
+  readonly lowPerSecond: number;
+  readonly highPerSecond: number;
+  /** How long a day is. Default 24 hours. */
+  readonly dayMs?: number;
+  /** How far into a day it is busiest. Default: in its middle. */
+  readonly peakAtMs?: number;
+  readonly seed: number;
+}
+
+/** Independent callers whose rate follows the day: a sine between the two rates. */
+export function diurnal(options: DiurnalOptions): Traffic {
+  const { lowPerSecond, highPerSecond, dayMs = 86_400_000, peakAtMs = dayMs / 2 } = options;
+  checkRate(highPerSecond);
+  if (!(lowPerSecond >= 0 && lowPerSecond <= highPerSecond))
+    throw new RangeError(`lowPerSecond must be from 0 to highPerSecond (${highPerSecond}), got ${lowPerSecond}.`);
+  const middle = (highPerSecond + lowPerSecond) / 2;
+  const swing = (highPerSecond - lowPerSecond) / 2;
+  const rateAt = (atMs: number) => middle + swing * Math.cos((2 * Math.PI * (atMs - peakAtMs)) / dayMs);
+  return varying(rateAt, highPerSecond, options);
+}
+
+export interface FlashCrowdOptions extends Period {
+  /** The rate before the crowd, and what it falls back to. */
+  readonly basePerSecond: number;
+  readonly peakPerSecond: number;
+  /** When the crowd begins to come. */
+  readonly atMs: number;
+  /** How long the rate climbs, evenly, from the base to the peak. */
+  readonly rampMs: number;
+  /** How long it stays there. */
+  readonly holdMs: number;
+  /** After this much longer what is left of the crowd is 1/e of it. */
+  readonly decayMs: number;
+  readonly seed: number;
+}
+
+/**
+ * Independent callers, and suddenly many of them.
+ *
+ *      peak ┤      ┌──────┐
+ *           │     ╱        ╲
+ *      base ┼────╱           `--._____
+ *           └────┼─┼──────┼───────────►
+ *               at ramp  hold  decay
+ */
+export function flashCrowd(options: FlashCrowdOptions): Traffic {
+  const { basePerSecond, peakPerSecond, atMs: beginMs, rampMs, holdMs, decayMs } = options;
+  checkRate(peakPerSecond);
+  if (!(basePerSecond >= 0 && basePerSecond <= peakPerSecond))
+    throw new RangeError(`basePerSecond must be from 0 to peakPerSecond (${peakPerSecond}), got ${basePerSecond}.`);
+  const crowdAt = (sinceMs: number): number => {
+    if (sinceMs < 0) return 0;
+    if (sinceMs < rampMs) return sinceMs / rampMs;
+    return Math.exp(-Math.max(0, sinceMs - rampMs - holdMs) / decayMs);
+  };
+  const rateAt = (atMs: number) => basePerSecond + (peakPerSecond - basePerSecond) * crowdAt(atMs - beginMs);
+  return varying(rateAt, peakPerSecond, options);
+}
+
+export interface AttackOptions extends Period {
+  /** From how many keys, in turn: `attacker-1` and so on. Default: from one, the `key`. */
+  readonly keys?: number;
+}
+
+/** Somebody who hammers at an even rate, whatever is said to him; `'attacker'` where no key is given. */
+export function attack(ratePerSecond: number, options: AttackOptions): Traffic {
+  const { key = 'attacker', keys = 1 } = options;
+  if (!(Number.isInteger(keys) && keys >= 1)) throw new RangeError(`keys must be a whole number above 0, got ${keys}.`);
+  const hammering = steady(ratePerSecond, { ...options, key });
+  if (keys === 1) return hammering;
+  return again(function* () {
+    let turn = 0;
+    for (const arrival of hammering) {
+      yield { ...arrival, key: `${key}-${turn + 1}` };
+      turn = (turn + 1) % keys;
+    }
+  });
+}
+
+/** By thinning (Lewis and Shedler 1979): of arrivals at the highest rate, each stays with the share that the rate has of it then. */
+function varying(
+  rateAt: (atMs: number) => number,
+  highestPerSecond: number,
+  period: Period & { readonly seed: number },
+): Traffic {
+  return again(function* () {
+    const chance = random(period.seed).fork();
+    for (const arrival of poisson(highestPerSecond, period)) {
+      if (chance.uniform() * highestPerSecond < rateAt(arrival.atMs)) yield arrival;
+    }
+  });
+}
+
 export interface BurstOptions extends Caller {
   /** When the first arrives. */
   readonly atMs: number;
@@ -71,6 +166,54 @@ export function burst(count: number, options: BurstOptions): Traffic {
   const { key = 'all', cost = 1, atMs, spacingMs = 0 } = options;
   return again(function* () {
     for (let i = 0; i < count; i += 1) yield { atMs: atMs + i * spacingMs, key, cost };
+  });
+}
+
+export interface RepeatedOptions {
+  /** From the beginning of one time to that of the next; the traffic must be shorter. */
+  readonly everyMs: number;
+  /** Nothing arrives from then on. */
+  readonly untilMs: number;
+}
+
+/** The same arrivals again and again. */
+export function repeated(traffic: Traffic, { everyMs, untilMs }: RepeatedOptions): Traffic {
+  if (!(everyMs > 0)) throw new RangeError(`everyMs must be a number above 0, got ${everyMs}.`);
+  return again(function* () {
+    for (let time = 0; ; time += 1) {
+      let hasArrived = false;
+      for (const arrival of traffic) {
+        const atMs = arrival.atMs + time * everyMs;
+        if (!(atMs < untilMs)) break;
+        hasArrived = true;
+        yield { ...arrival, atMs };
+      }
+      if (!hasArrived) return;
+    }
+  });
+}
+
+export interface MovedOptions {
+  /** When the first of them arrives. Default 0. */
+  readonly fromMs?: number;
+  /** Nothing arrives from then on. Default: all of it does. */
+  readonly untilMs?: number;
+  /** How many times as fast: above 0. Default 1. */
+  readonly speed?: number;
+}
+
+/** The same arrivals at another time: what was recorded once, as if it happened now. */
+export function moved(traffic: Traffic, options: MovedOptions = {}): Traffic {
+  const { fromMs = 0, untilMs = Number.POSITIVE_INFINITY, speed = 1 } = options;
+  if (!(speed > 0)) throw new RangeError(`speed must be a number above 0, got ${speed}.`);
+  return again(function* () {
+    let firstMs: number | undefined;
+    for (const arrival of traffic) {
+      firstMs ??= arrival.atMs;
+      const atMs = fromMs + (arrival.atMs - firstMs) / speed;
+      if (!(atMs < untilMs)) return;
+      yield { ...arrival, atMs };
+    }
   });
 }
 

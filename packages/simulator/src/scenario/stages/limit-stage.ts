@@ -1,0 +1,158 @@
+/**
+ * The first stage: may this call go at all? The limits answer; what they said is counted here.
+ *
+ *      call ──► limits ──► refused: that is its end
+ *                   └────► allowed ──► after its delay ──► on to the next stage
+ */
+import { canDelay } from '../../policy-kinds.ts';
+import type { AnswerBook } from '../answer-book.ts';
+import type { Call } from '../calls.ts';
+import type { Limit } from '../scenario.ts';
+import type { Counter, Slices } from '../slices.ts';
+import type { Findings, Measures } from '../vocabulary.ts';
+import type { World } from '../world.ts';
+import { deciding } from './deciding.ts';
+import { LimitMeters } from './limit-meters.ts';
+
+export interface Pass {
+  readonly delayMs: number;
+  /** Gives back what was taken for as long as the call is under way. */
+  readonly release: ((atMs: number) => void) | undefined;
+}
+
+export interface LimitStageOptions {
+  readonly limits: readonly Limit[];
+  readonly world: World;
+  readonly slices: Slices;
+  readonly groups: readonly string[];
+  readonly book: AnswerBook;
+  /** No stage follows. */
+  readonly isLast: boolean;
+}
+
+const mostAnswersInWords = 40;
+
+class Tally {
+  asked = 0;
+  allowed = 0;
+
+  put(measures: Measures, of?: string): void {
+    const { asked, allowed } = this;
+    measures.put('asked', asked, of);
+    measures.put('allowed', allowed, of);
+    measures.put('refused', asked - allowed, of);
+    measures.put('refusedRatio', asked === 0 ? 0 : (asked - allowed) / asked, of);
+  }
+}
+
+export class LimitStage {
+  private readonly ask: ReturnType<typeof deciding>;
+  private readonly world: World;
+  private readonly book: AnswerBook;
+  private readonly groups: readonly string[];
+  private readonly series: Record<'arrived' | 'refused' | 'remaining', Counter>;
+  /** Where stages follow, what passes them is drawn instead. */
+  private readonly allowedSeries: Counter | undefined;
+  private readonly delayedSeries: Counter | undefined;
+  private readonly total = new Tally();
+  private readonly byGroup: readonly Tally[];
+  private readonly meters: LimitMeters;
+  private readonly refusedKeys = new Set<string>();
+  private readonly words: string[] = [];
+  /** Of this slice: what was left to whoever had least. `Infinity` while nobody has asked. */
+  private leastLeft = Number.POSITIVE_INFINITY;
+  private latestKey = '';
+  private allowedCost = 0;
+  private hasCosts = false;
+  private firstRefusalMs: number | undefined;
+  private allowedBefore = 0;
+  private delayed = 0;
+  private delayMsSum = 0;
+  private delayMsMax = 0;
+
+  constructor({ limits, world, slices, groups, book, isLast }: LimitStageOptions) {
+    this.ask = deciding(limits, world);
+    this.world = world;
+    this.book = book;
+    this.groups = groups;
+    this.byGroup = groups.map(() => new Tally());
+    this.allowedSeries = isLast ? slices.counter('allowed', 'allowed') : undefined;
+    this.series = {
+      arrived: slices.counter('arrived', 'arrived'),
+      refused: slices.counter('refused', 'refused'),
+      remaining: slices.counter('remaining', 'level'),
+    };
+    const isDelayed = limits.some(({ policy }) => canDelay(policy));
+    this.delayedSeries = isDelayed ? slices.counter('delayed', 'delayed') : undefined;
+    this.meters = new LimitMeters(limits, world);
+  }
+
+  /** `undefined`: it was refused. */
+  enter(call: Call): Pass | undefined {
+    const { atMs, key, group } = call;
+    const { decision, delayMs, release } = this.ask.ask(call);
+    const { allowed } = decision;
+    this.latestKey = key;
+    this.leastLeft = Math.min(this.leastLeft, decision.remaining);
+    this.count(call, allowed, delayMs);
+    this.meters.flush(atMs);
+    if (!allowed) {
+      this.refusedKeys.add(key);
+      return undefined;
+    }
+    if (group >= 0) this.byGroup[group]!.allowed += 1;
+    return { delayMs, release: this.meters.grant(call, delayMs, release) };
+  }
+
+  private count({ atMs, cost, group }: Call, isAllowed: boolean, delayMs: number): void {
+    this.book.say(isAllowed);
+    if (this.words.length < mostAnswersInWords) this.words.push(isAllowed ? 'yes' : 'no');
+    this.total.asked += 1;
+    if (group >= 0) this.byGroup[group]!.asked += 1;
+    if (cost !== 1) this.hasCosts = true;
+    this.series.arrived.add(atMs);
+    (isAllowed ? this.allowedSeries : this.series.refused)?.add(atMs);
+    if (isAllowed) {
+      this.total.allowed += 1;
+      this.allowedCost += cost;
+    } else if (this.firstRefusalMs === undefined) {
+      this.firstRefusalMs = atMs;
+      this.allowedBefore = this.total.allowed;
+    }
+    if (!isAllowed || delayMs <= 0) return;
+    this.delayedSeries?.add(atMs);
+    this.delayed += 1;
+    this.delayMsSum += delayMs;
+    this.delayMsMax = Math.max(this.delayMsMax, delayMs);
+  }
+
+  endOfSlice(slice: number): void {
+    // While nobody asks, what was taken comes back: that is to be seen as well. Before anybody has, any key is as good as new.
+    const left = Number.isFinite(this.leastLeft)
+      ? this.leastLeft
+      : this.ask.remaining(this.latestKey, this.world.nowMs);
+    this.series.remaining.set(slice, left);
+    this.leastLeft = Number.POSITIVE_INFINITY;
+  }
+
+  report({ measures, texts, notes }: Findings): void {
+    this.total.put(measures);
+    if (this.hasCosts) measures.put('allowedCost', this.allowedCost);
+    if (this.refusedKeys.size > 1) measures.put('refusedKeys', this.refusedKeys.size);
+    measures.put('firstRefusalMs', this.firstRefusalMs);
+    if (this.firstRefusalMs !== undefined) measures.put('allowedBefore', this.allowedBefore);
+    this.meters.report(measures);
+    if (this.delayedSeries) {
+      measures.put('delayed', this.delayed);
+      measures.put('delayMsMean', this.delayed === 0 ? 0 : this.delayMsSum / this.delayed);
+      measures.put('delayMsMax', this.delayMsMax);
+    }
+    if (this.book.isCompared) {
+      measures.put('extraAllowed', this.book.extraAllowed);
+      measures.put('extraRefused', this.book.extraRefused);
+    }
+    for (const [i, tally] of this.byGroup.entries()) tally.put(measures, this.groups[i]);
+    texts.set('answers', this.words.join(' '));
+    if (this.total.asked <= mostAnswersInWords) notes.push(`answers: ${this.words.join(' ')}`);
+  }
+}
