@@ -1,3 +1,4 @@
+export { ensureChromium, type OpenPage, startBrowser, type TestBrowser } from './browser.ts';
 export type { ClusterNode, ClusterOptions } from './cluster-formation.ts';
 export { ensureCompiler, ensureDebianPackage, ensureRedis } from './debian-package.ts';
 export { type EtcdCluster, type EtcdOptions, startEtcd } from './etcd-cluster.ts';
