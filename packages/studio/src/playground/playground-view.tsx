@@ -1,0 +1,210 @@
+/** All algorithms on the same traffic, live: the library itself runs in the page. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { CopyBox } from '../parts/copy-box.tsx';
+import { Panel } from '../parts/panel.tsx';
+import type { ViewProps } from '../shell/app.tsx';
+import { replaceQuery, routeHash } from '../shell/route.ts';
+import { algorithms } from './algorithms.ts';
+import { Controls } from './controls.tsx';
+import { spanMsOf } from './engine.ts';
+import { laneColours, whenColoursChange } from './lane-colours.ts';
+import { LaneView, laneOf } from './lane-view.tsx';
+import type { Picked } from './picked.ts';
+import './playground.css';
+import { type Player, player } from './player.ts';
+import { reasonOf } from './reason.ts';
+import { queryOf, type Settings, type Showing, type State, stateOf } from './settings.ts';
+import { typescriptOf, yamlOf } from './source-code.ts';
+import { TimeAxis } from './time-axis.tsx';
+import { durationText } from './time-text.ts';
+import { shapeTitles } from './traffic-shape.ts';
+import { Transport } from './transport.tsx';
+
+export function PlaygroundView({ query }: ViewProps) {
+  // An address that somebody enters while this is shown starts it anew.
+  const state = useMemo(() => stateOf(query), [query]);
+  return <Playground key={query.toString()} initial={state} />;
+}
+
+type Shown = Pick<Showing, 'lanes' | 'selected' | 'speed'>;
+
+function Playground({ initial }: { readonly initial: State }) {
+  const [settings, setSettings] = useState(initial.settings);
+  const [shown, setShown] = useState<Shown>(initial.showing);
+  const [picked, setPicked] = useState<Picked>();
+  const [run] = useState(() => playerOf(initial));
+  const colours = useColours();
+  useEffect(() => () => run.end(), [run]);
+  const link = useAddress(run, shown);
+
+  function change(next: Settings): void {
+    setSettings(next);
+    setPicked(undefined);
+    run.change(next);
+  }
+
+  function setSpeed(speed: number): void {
+    run.setSpeed(speed);
+    setShown({ ...shown, speed });
+  }
+
+  return (
+    <div class="playground">
+      <header class="playground-head">
+        <h1>Playground</h1>
+        <p class="quiet">The same calls through every algorithm. The library itself runs in this page.</p>
+      </header>
+      <SettingsPanel settings={settings}>
+        <Controls
+          settings={settings}
+          onChange={change}
+          lanes={shown.lanes}
+          onLanes={(lanes) => setShown({ ...shown, lanes })}
+        />
+      </SettingsPanel>
+      <section class="panel lanes" aria-label="Lanes">
+        <Transport player={run} speed={shown.speed} onSpeed={setSpeed} link={link} />
+        <Legend settings={settings} />
+        <div class="lane-list">
+          {shown.lanes.map((name) => (
+            <LaneView
+              key={name}
+              name={name}
+              player={run}
+              colours={colours}
+              isSelected={name === shown.selected}
+              picked={picked}
+              onPick={setPicked}
+              onSelect={() => setShown({ ...shown, selected: name })}
+            />
+          ))}
+        </div>
+        <TimeAxis player={run} colours={colours} />
+        <p class="quiet hint">
+          Point at a call to see why.{' '}
+          <span class="hint-keys">
+            With a lane in focus: <kbd>←</kbd> <kbd>→</kbd> go from call to call, <kbd>Page Up</kbd> and{' '}
+            <kbd>Page Down</kbd> between refusals, <kbd>Space</kbd> pauses, <kbd>S</kbd> steps, <kbd>C</kbd> calls.
+          </span>
+        </p>
+      </section>
+      <Panel title={`${algorithms[shown.selected].title} in code`} class="source-code">
+        <div class="source-code-boxes">
+          <CopyBox label="TypeScript" text={typescriptOf(shown.selected, settings)} />
+          <CopyBox label="YAML" text={yamlOf(shown.selected, settings)} />
+        </div>
+      </Panel>
+      <p role="status" aria-label="Why" class="visually-hidden">
+        {spokenReason(run, picked)}
+      </p>
+    </div>
+  );
+}
+
+/** What an address asks for; without an address, a full picture. Those who want no motion start with a still one. */
+function playerOf({ settings, showing }: State): Player {
+  const { stoppedAtMs, handCallsMs, speed } = showing;
+  return player({
+    settings,
+    handCallsMs,
+    speed,
+    isPlaying: stoppedAtMs === undefined && !matchMedia('(prefers-reduced-motion: reduce)').matches,
+    // Not quite on a boundary of the fixed window, where its count has just vanished.
+    fromMs: stoppedAtMs ?? 0.97 * spanMsOf(settings),
+  });
+}
+
+/** The address follows what is shown, but not each step of a slider: browsers refuse too many changes. */
+function useAddress(run: Player, shown: Shown): () => string {
+  const latest = useRef(shown);
+  latest.current = shown;
+  const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const [follow] = useState(() => () => {
+    waiting.current ??= setTimeout(() => {
+      waiting.current = undefined;
+      replaceQuery('playground', queryNow(run, latest.current));
+    }, 300);
+  });
+  useEffect(() => {
+    const end = run.onChange(follow);
+    return () => {
+      end();
+      clearTimeout(waiting.current);
+    };
+  }, [run, follow]);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current) follow();
+    isFirst.current = false;
+  }, [shown, follow]);
+  return () => new URL(routeHash('playground', queryNow(run, latest.current)), location.href).href;
+}
+
+function queryNow({ engine, isPlaying, atMs }: Player, shown: Shown): URLSearchParams {
+  const { settings, handCallsMs } = engine;
+  return queryOf({ settings, showing: { ...shown, handCallsMs, stoppedAtMs: isPlaying ? undefined : atMs } });
+}
+
+function useColours() {
+  const [colours, setColours] = useState(laneColours);
+  useEffect(() => whenColoursChange(() => setColours(laneColours())), []);
+  return colours;
+}
+
+const wide = '(min-width: 900px)';
+
+/** Beside the lanes where there is room; folded above them where there is not. */
+function SettingsPanel({ settings, children }: { settings: Settings; children: preact.ComponentChildren }) {
+  const [isOpen, setOpen] = useState(() => matchMedia(wide).matches);
+  useEffect(() => {
+    const query = matchMedia(wide);
+    const follow = () => query.matches && setOpen(true);
+    query.addEventListener('change', follow);
+    return () => query.removeEventListener('change', follow);
+  }, []);
+  return (
+    <details class="panel settings" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>
+        <strong>Settings</strong>{' '}
+        <span class="quiet">
+          {settings.limit} per {durationText(settings.windowMs)}; {shapeTitles[settings.shape].toLowerCase()},{' '}
+          {settings.callsPerSecond}/s
+        </span>
+      </summary>
+      {children}
+    </details>
+  );
+}
+
+function Legend({ settings }: { readonly settings: Settings }) {
+  return (
+    <div class="lane-legend" aria-hidden="true">
+      <span />
+      <span class="marks">
+        <span>
+          <b class="allowed">●</b> allowed
+        </span>
+        <span>
+          <b class="delayed">●╌┤</b> delayed
+        </span>
+        <span>
+          <b class="refused">×</b> refused
+        </span>
+        <span>
+          <b class="level">▂</b> in use
+        </span>
+      </span>
+      <span class="lane-columns">
+        <span>allowed</span>
+        <span>refused</span>
+        <span>worst {durationText(settings.windowMs)}</span>
+      </span>
+    </div>
+  );
+}
+
+function spokenReason(run: Player, picked: Picked | undefined): string {
+  if (picked === undefined || !picked.isByKey) return '';
+  const call = laneOf(run, picked.lane).calls.ofOrder(picked.order);
+  return call === undefined ? '' : reasonOf(call, run.engine.settings);
+}

@@ -1,0 +1,2 @@
+// Vite turns what these import into files of the site.
+declare module '*.css';
