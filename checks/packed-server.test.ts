@@ -1,4 +1,4 @@
-// The service as a user gets it: both packages packed, installed into an empty folder, and the command run.
+// The service as a user gets it: it and what it needs of this repository packed, installed into an empty folder, and the command run.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,11 +17,11 @@ function pack(name: string): { filename: string; files: { path: string }[] } {
 
 beforeAll(() => {
   consumer = mkdtempSync(join(tmpdir(), 'packed-server-'));
-  const library = pack('sluice');
+  const others = ['sluice', 'simulator', 'tuner', 'studio'].map(pack);
   const server = pack('server');
   packedFiles = server.files.map(({ path }) => path);
   writeFileSync(join(consumer, 'package.json'), '{ "private": true }');
-  const tarballs = [library, server].map(({ filename }) => `./${filename}`);
+  const tarballs = [...others, server].map(({ filename }) => `./${filename}`);
   const install = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...tarballs];
   const result = runCommand('npm', install, consumer);
   expect(result.status, result.output).toBe(0);

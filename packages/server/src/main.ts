@@ -10,6 +10,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   validate: async () => (await import('./commands/validate.ts')).validateCommand(),
   bench: async () => (await import('./commands/bench.ts')).benchCommand(),
   plan: async () => (await import('./commands/plan.ts')).planCommand(),
+  tune: async () => (await import('./commands/tune.ts')).tuneCommand(),
+  simulate: async () => (await import('./commands/simulate.ts')).simulateCommand(),
 };
 
 const program = new Command('sluice')

@@ -80,7 +80,7 @@ async function run(
   hasBanner: boolean,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
-  const { service, listening, reopenAccessLog } = await runUntilEnded(
+  const { service, listening, hasStudio, reopenAccessLog } = await runUntilEnded(
     log,
     () => startGateway({ config, watched, readConfig: readAgain, log }),
     startProblem,
@@ -90,7 +90,7 @@ async function run(
     void service.reload();
   });
   log.info({ listening: addresses(listening), routes: config.gateway?.routes.length }, 'listening');
-  if (hasBanner) process.stdout.write(banner(listening, config));
+  if (hasBanner) process.stdout.write(banner({ listening, hasStudio }, config));
 }
 
 /** What keeps a gateway from starting, said to a person. */
@@ -107,12 +107,14 @@ function addresses({ gateway, admin }: RunningGateway['listening']): Record<stri
   return { gateway: addressText(gateway), ...(admin && { admin: addressText(admin) }) };
 }
 
-function banner({ gateway, admin }: RunningGateway['listening'], config: Config): string {
+function banner({ listening, hasStudio }: Pick<RunningGateway, 'listening' | 'hasStudio'>, config: Config): string {
+  const { gateway, admin } = listening;
   const { routes, tls } = config.gateway!;
   const { rules, security } = config;
   const lines = ['', 'Sluice is listening.', '', `  gateway ${tls ? 'https' : 'http'}://${addressText(gateway)}`];
   if (admin)
     lines.push(`  admin   ${security.tls ? 'https' : 'http'}://${addressText(admin)}   (/metrics, /healthz, /readyz)`);
+  if (admin && hasStudio) lines.push(`  studio  ${security.tls ? 'https' : 'http'}://${addressText(admin)}/`);
   lines.push('', `  ${count(routes.length, 'route')}, ${count(rules.length, 'rule')}`, '', 'Try:', '');
   lines.push(`  curl -i ${tls ? 'https' : 'http'}://${addressText(gateway)}/`);
   return `${lines.join('\n')}\n\n`;

@@ -94,7 +94,7 @@ async function run(
   hasBanner: boolean,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
-  const { service, listening } = await runUntilEnded(
+  const { service, listening, studio } = await runUntilEnded(
     log,
     (end) =>
       startService({
@@ -117,7 +117,7 @@ async function run(
   );
   process.on('SIGHUP', () => void service.reload());
   log.info({ listening: addresses(listening), workers: config.workers, rules: config.rules.length }, 'listening');
-  if (hasBanner) process.stdout.write(banner(listening, config));
+  if (hasBanner) process.stdout.write(banner({ listening, studio }, config));
 }
 
 /** What keeps a service from starting, said to a person. */
@@ -136,7 +136,10 @@ function addresses(listening: RunningService['listening']): Record<string, strin
   return Object.fromEntries(Object.entries(listening).map(([name, one]) => [name, addressText(one)]));
 }
 
-function banner(listening: RunningService['listening'], { rules, workers, security }: Config): string {
+function banner(
+  { listening, studio }: Pick<RunningService, 'listening' | 'studio'>,
+  { rules, workers, security }: Config,
+): string {
   const scheme = security.tls ? 'https' : 'http';
   const lines: string[] = ['', 'Sluice is listening.', ''];
   const says: Record<DoorName, (address: string) => string> = {
@@ -146,6 +149,7 @@ function banner(listening: RunningService['listening'], { rules, workers, securi
     admin: (address) => `admin   ${scheme}://${address}`,
   };
   for (const [name, one] of Object.entries(listening)) lines.push(`  ${says[name as DoorName](addressText(one))}`);
+  if (studio) lines.push(`  studio  ${scheme}://${addressText(studio)}/`);
   lines.push('', `  ${rules.length} rules, ${workers} ${workers === 1 ? 'thread' : 'threads'}`);
   const token = security.tokens.length > 0 ? " -H 'authorization: Bearer <token>'" : '';
   const { http, resp } = listening;

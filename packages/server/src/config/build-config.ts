@@ -66,6 +66,7 @@ export function buildConfig(input: BuildInput): BuiltConfig {
     logs: settings.logs,
     tracing,
     drainMs: milliseconds(build, ['drain'], settings.drain),
+    studio: settings.studio,
     gateway,
   };
   // A certificate is renewed by writing another one over it.
@@ -88,6 +89,7 @@ interface Settings {
   readonly logs: LogsConfig;
   readonly tracing: TracingConfig | undefined;
   readonly drain: unknown;
+  readonly studio: boolean;
   readonly gateway: Data | undefined;
 }
 

@@ -29,6 +29,8 @@ export interface Config {
   readonly tracing: TracingConfig | undefined;
   /** How long open requests may take to finish after SIGTERM. */
   readonly drainMs: number;
+  /** Whether browsers find the studio where the administration is. */
+  readonly studio: boolean;
   /** What `sluice gateway` is; absent: there is none. */
   readonly gateway: GatewayConfig | undefined;
 }

@@ -43,6 +43,7 @@ export function effectiveSettings(config: Config): Record<string, unknown> {
     'tracing.sampleRatio': tracing?.sampleRatio,
     'tracing.serviceName': tracing?.serviceName,
     drain: config.drainMs,
+    studio: config.studio,
     ...gatewaySettings(config.gateway),
   };
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));

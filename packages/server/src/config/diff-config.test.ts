@@ -50,6 +50,7 @@ const rows: [before: string, after: string, expected: Partial<ConfigDiff>][] = [
   // What does not.
   ['workers: 1', 'workers: 2', { needsRestart: ['workers'] }],
   ['drain: 1s', 'drain: 2s', { needsRestart: ['drain'] }],
+  ['studio: true', 'studio: false', { needsRestart: ['studio'] }],
   ['listen: { http: 1 }', 'listen: { http: false }', { needsRestart: ['listen.http'] }],
   ['listen: { admin: 1 }', 'listen: { admin: 2 }', { needsRestart: ['listen.admin'] }],
   ['store: { maxKeys: 1 }', 'store: { maxKeys: 2 }', { needsRestart: ['store.maxKeys'] }],
@@ -168,7 +169,8 @@ tracing: { endpoint: "http://a" }
 envoy: { directory: /etc }
 ipv6Subnet: 32
 logs: { level: fatal }
-drain: 1`),
+drain: 1
+studio: false`),
   );
   const otherStores = [
     `{ type: owned, etcd: "https://a:1", etcdUsername: a, etcdPassword: b,

@@ -47,6 +47,17 @@ test('the caret stands under its letter after tabs, and in a line that had to be
   expect(line[caret.indexOf('^')]).toBe('H');
 });
 
+test('what a terminal would act on is made visible, and the caret still stands under its letter', () => {
+  const text = 'a\u001b[2Jb: \u202e1';
+  const told = formatProblems([problem(1, 6, 'a\u001b[2Jb is no field.\u0007')], { 'sluice.yaml': text });
+  expect(told.split('\n')).toEqual([
+    String.raw`sluice.yaml:1:6  a\x1b[2Jb is no field.\x07`,
+    String.raw`    1 | a\x1b[2Jb: \u{202e}1`,
+    '      |         ^',
+  ]);
+  expect(problemLine(problem(1, 1, 'a\nb'))).toBe(String.raw`sluice.yaml:1:1  a\x0ab`);
+});
+
 // One line each; the marked ones may hold a secret, and are not quoted.
 const lines: [isSecret: boolean, text: string][] = [
   [false, 'rules:'],
@@ -63,6 +74,7 @@ const lines: [isSecret: boolean, text: string][] = [
   [false, 'listen: {}'],
   [true, '{ "security": { token: hunter2 } }'],
   [true, 'token: hunter2'],
+  [false, 'algorithm: token-bucket'],
   [true, 'PASSWORD: hunter2'],
 ];
 test('a line that may hold a secret is not quoted', () => {

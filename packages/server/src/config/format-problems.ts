@@ -5,8 +5,9 @@
  *         12 |     limit: 0
  *            |            ^
  *
- * A line that may hold a secret is not quoted: problems end up in the logs of build servers.
+ * A line that may hold a secret is not quoted: problems end up in the logs of build servers. What a terminal would act on is made visible.
  */
+import { visibleText } from '@sluice/tuner';
 import type { Problem } from './problem.ts';
 
 /** Longer lines are cut around the caret. */
@@ -18,8 +19,8 @@ export function formatProblems(problems: readonly Problem[], sources: Readonly<R
   const secretsOf = new Map([...linesOf].map(([file, lines]) => [file, secretLines(lines)]));
   return problems
     .map((problem) => {
-      const { file, line, column, message } = problem;
-      const at = `${headOf(problem)}  ${message}`;
+      const { file, line, column } = problem;
+      const at = problemLine(problem);
       const quoted = linesOf.get(file)?.[line - 1];
       if (quoted === undefined || quoted.trim() === '' || secretsOf.get(file)?.has(line - 1)) return at;
       return `${at}\n${quote(quoted, line, column)}`;
@@ -29,7 +30,7 @@ export function formatProblems(problems: readonly Problem[], sources: Readonly<R
 
 /** One line for a log, or for the answer to a reload. */
 export function problemLine(problem: Problem): string {
-  return `${headOf(problem)}  ${problem.message}`;
+  return visibleText(`${headOf(problem)}  ${problem.message}`);
 }
 
 function headOf({ file, line, column }: Problem): string {
@@ -40,12 +41,13 @@ function quote(text: string, line: number, column: number): string {
   const from = text.length > widestLine ? Math.max(0, Math.min(column - 80, text.length - widestLine)) : 0;
   const shown = text.slice(from, from + widestLine);
   // Tabs stay tabs, so that the caret stands under its letter however wide they are.
-  const before = shown.slice(0, Math.max(0, column - 1 - from)).replace(/[^\t]/g, ' ');
+  const visible = (part: string) => part.split('\t').map(visibleText).join('\t');
+  const before = visible(shown.slice(0, Math.max(0, column - 1 - from))).replace(/[^\t]/g, ' ');
   const number = String(line).padStart(5);
-  return `${number} | ${shown}\n${' '.repeat(number.length)} | ${before}^`;
+  return `${number} | ${visible(shown)}\n${' '.repeat(number.length)} | ${before}^`;
 }
 
-/** Lines of the security section, those that speak of a token or a password, and addresses with credentials in them. */
+/** Lines of the security section, those that speak of a token (not of the bucket) or a password, and addresses with credentials in them. */
 function secretLines(lines: readonly string[]): Set<number> {
   const secret = new Set<number>();
   let sectionIndent = -1;
@@ -54,7 +56,7 @@ function secretLines(lines: readonly string[]): Set<number> {
     // A list may stand as far left as the name of its field.
     if (sectionIndent >= 0 && indent >= 0 && indent <= sectionIndent && text[indent] !== '-') sectionIndent = -1;
     if (sectionIndent < 0 && /^\s*["']?security["']?\s*:/.test(text)) sectionIndent = indent;
-    if (sectionIndent >= 0 || /token|password|secret|:\/\/[^/\s]*@/i.test(text)) secret.add(at);
+    if (sectionIndent >= 0 || /token(?!-bucket)|password|secret|:\/\/[^/\s]*@/i.test(text)) secret.add(at);
   });
   return secret;
 }

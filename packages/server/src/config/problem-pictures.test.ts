@@ -72,7 +72,7 @@ logs: { "a b": 1 }
         ^ logs["a b"] is not a field. There are level.
 =====
 __proto__: 1
-^ __proto__ is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, gateway.
+^ __proto__ is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, studio, gateway.
 =====
 rules:
 ^ rules is empty; it must be a list of rules. To leave it at its default, remove the line.
@@ -371,7 +371,7 @@ const others: [title: string, text: string, expected: string][] = [
   [
     'a name of 400 letters',
     `${'x'.repeat(400)}: 1`,
-    `1:1 ${'x'.repeat(77)}... is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, gateway.`,
+    `1:1 ${'x'.repeat(77)}... is not a field. There are rules, allow, deny, ipv6Subnet, store, listen, security, limits, workers, snapshot, envoy, logs, tracing, drain, studio, gateway.`,
   ],
 ];
 test.each(others)('%s', (_, text, expected) => expect(told(text)).toEqual([expected]));

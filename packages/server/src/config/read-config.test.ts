@@ -64,6 +64,7 @@ test('without a file there are no rules, and every setting has its default', () 
     logs: { level: 'info' },
     tracing: undefined,
     drainMs: 10_000,
+    studio: true,
     gateway: undefined,
   });
 });
@@ -99,6 +100,7 @@ envoy: { directory: limits, mergeDomains: true, responseHeaders: true }
 logs: { level: warn }
 tracing: { endpoint: "http://127.0.0.1:4318/v1/traces", sampleRatio: 0.5, serviceName: edge }
 drain: 0s
+studio: false
 `,
   );
   const read = readConfig({ path });
@@ -162,6 +164,7 @@ drain: 0s
     logs: { level: 'warn' },
     tracing: { endpoint: 'http://127.0.0.1:4318/v1/traces', sampleRatio: 0.5, serviceName: 'edge' },
     drainMs: 0,
+    studio: false,
     gateway: undefined,
   });
 });
@@ -330,6 +333,7 @@ describe('environment', () => {
     SLUICE_TRACING_SAMPLE_RATIO: ['0.5', 'tracing.sampleRatio', 0.5, { SLUICE_TRACING_ENDPOINT: 'http://t' }],
     SLUICE_TRACING_SERVICE_NAME: ['7', 'tracing.serviceName', '7', { SLUICE_TRACING_ENDPOINT: 'http://t' }],
     SLUICE_DRAIN: ['1m', 'drainMs', 60_000],
+    SLUICE_STUDIO: ['false', 'studio', false],
     SLUICE_GATEWAY_LISTEN: ['9000', 'gateway.listen.port', 9000],
     SLUICE_GATEWAY_ADMIN: ['false', 'gateway.admin', undefined],
     SLUICE_GATEWAY_TLS_CERTIFICATE: [
@@ -634,6 +638,7 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
       'envoy',
       'logs',
       'drain',
+      'studio',
       'gateway',
     ),
     fc.oneof(
@@ -651,7 +656,7 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
         if ('problems' in read) expect(read.problems.length).toBeGreaterThan(0);
         else expect(read.config.rules).toHaveLength(((data as { rules?: unknown[] }).rules ?? []).length);
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 });

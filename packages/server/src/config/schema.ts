@@ -167,6 +167,11 @@ const properties = {
     description: 'How long open requests may take to finish when the service is told to end.',
     default: '10s',
   }),
+  studio: flag({
+    description:
+      'The studio, a page at `/` of the door that has the administration. It shows only what can be asked there.',
+    default: true,
+  }),
   gateway: gatewaySchema,
 } satisfies Readonly<Record<string, SettingSchema>>;
 

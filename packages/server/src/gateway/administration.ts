@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { SluiceError } from 'sluice';
 import type { Address, Config } from '../config/config.ts';
 import { httpDoor } from '../http/http-door.ts';
+import type { Site } from '../http/site.ts';
 import { type RefusedKeys, topRefused } from '../operations/refused-keys.ts';
 import type { DoorSettings } from '../service/door.ts';
 import { answersOf, type LocalService } from '../service/local-service.ts';
@@ -18,7 +19,7 @@ export async function openAdministration(
   address: Address,
   service: Service,
   { limits, security }: Config,
-  settings: Pick<DoorSettings, 'tokens' | 'meter' | 'log'>,
+  settings: Pick<DoorSettings, 'tokens' | 'meter' | 'log'> & { readonly site: Site | undefined },
 ): Promise<Administration> {
   const tls = readTls(security.tls);
   const door = httpDoor(service, { ...settings, limits, tls, serves: 'administration' });
@@ -44,7 +45,7 @@ export const noDescriptors = {
 export function administered(
   local: LocalService,
   refusals: RefusedKeys,
-  own: Pick<Service, 'reload' | 'metrics' | 'readiness'>,
+  own: Pick<Service, 'reload' | 'status' | 'metrics' | 'readiness'>,
 ): Service {
   return {
     ...own,

@@ -74,7 +74,10 @@ export interface TestGateway extends RunningGateway {
 }
 
 /** @param config as in the file; `gateway.listen` and `gateway.admin` are free ports */
-export async function gateway(config: object, options: { readonly clock?: Clock } = {}): Promise<TestGateway> {
+export async function gateway(
+  config: object,
+  options: { readonly clock?: Clock; readonly studioFolder?: string } = {},
+): Promise<TestGateway> {
   let text = textOf(config);
   const said: string[] = [];
   const read = readConfig({ text });

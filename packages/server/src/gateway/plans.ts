@@ -8,6 +8,7 @@
  */
 import type { Clock } from 'sluice';
 import type { AccessLogConfig, GatewayConfig, RouteConfig } from '../config/gateway-config.ts';
+import type { LiveUpstream } from '../operations/live-snapshot.ts';
 import type { Log } from '../service/log.ts';
 import { openAdmission } from './admission/admission.ts';
 import type { Admission } from './admission/admission-types.ts';
@@ -165,6 +166,24 @@ export class Plans {
 
   reopenAccessLog(): void {
     this.opened.accessLog?.reopen();
+  }
+
+  /** For those who watch. */
+  upstreams(): LiveUpstream[] {
+    return [...this.opened.pools.values()].map((pool) => {
+      const { upstream, members } = pool.stats();
+      return {
+        name: upstream,
+        members: members.map(({ id, circuit, share, inFlight }) => ({
+          id,
+          circuit: circuit ?? 'none',
+          // Not its health: where too few are healthy, all are used. Nor its circuit: one that is half-open lets some calls through,
+          // unless checks or outliers leave the member out all the same.
+          isUsable: share > 0,
+          inFlight,
+        })),
+      };
+    });
   }
 
   numbers(): GatewaySources {

@@ -13,7 +13,9 @@ import { idleSettings } from '../config/idle-settings.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
 import { secretsOf } from '../config/secrets.ts';
 import { watchConfig } from '../config/watch-config.ts';
+import { readSite, studioFolder } from '../http/site.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
+import { collectStatus } from '../operations/collect-status.ts';
 import type { ServiceLog } from '../operations/log.ts';
 import { serviceMetrics } from '../operations/metrics.ts';
 import { occasionalLog } from '../operations/occasional-log.ts';
@@ -44,6 +46,8 @@ export interface GatewayOptions {
   /** Reads the configuration again. */
   readConfig(): ReadConfigResult;
   readonly log: ServiceLog;
+  /** Where the studio was built. Default: where it is installed; it is not served without an index.html. */
+  readonly studioFolder?: string;
   /** Default: monotonic. */
   readonly clock?: Clock;
 }
@@ -52,6 +56,8 @@ export interface RunningGateway {
   readonly listening: { readonly gateway: Address; readonly admin: Address | undefined };
   /** Rules, keys, metrics, readiness, reload. */
   readonly service: Service;
+  /** Whether the administration's door has the studio. */
+  readonly hasStudio: boolean;
   /** After the access log was moved away. */
   reopenAccessLog(): void;
   /** Finishes what was begun, and ends. */
@@ -105,6 +111,7 @@ async function startOver(
 
   const metrics = serviceMetrics(version);
   const adminMeter = doorMeter();
+  const startedAtMs = Date.now();
   let isEnding = false;
   const service = administered(limiting.local, limiting.refusals, {
     reload: () => reloads.reload(),
@@ -120,17 +127,33 @@ async function startOver(
       });
       return own + ofService;
     },
-    readiness() {
-      const reason = isEnding ? 'the gateway is ending' : opened.problem();
-      return reason === undefined ? { isReady: true } : { isReady: false, reason };
-    },
+    status: () =>
+      collectStatus({
+        kind: 'gateway',
+        startedAtMs,
+        readiness: readiness(),
+        rules: ruleNames(reloads.config),
+        checks: [limiting.checks.read()],
+        refusals: limiting.refusals.read(),
+        store: opened.stats(),
+        upstreams: plans.upstreams(),
+        revision: limiting.local.revision,
+      }),
+    readiness,
   });
+
+  function readiness() {
+    const reason = isEnding ? 'the gateway is ending' : opened.problem();
+    return reason === undefined ? { isReady: true } : { isReady: false, reason };
+  }
 
   const listening = await front.listen(gateway.listen);
   closers.push(() => front.drain(0));
   let admin: Administration | undefined;
+  const studio = gateway.admin && config.studio ? (options.studioFolder ?? studioFolder()) : undefined;
+  const site = studio === undefined ? undefined : readSite(studio);
   if (gateway.admin) {
-    admin = await openAdministration(gateway.admin, service, config, { tokens, meter: adminMeter, log });
+    admin = await openAdministration(gateway.admin, service, config, { tokens, meter: adminMeter, log, site });
   }
   const saving = saveRegularly(config, limiting.save, log);
   const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
@@ -152,6 +175,7 @@ async function startOver(
   return {
     listening: { gateway: listening, admin: admin?.address },
     service,
+    hasStudio: site !== undefined,
     reopenAccessLog: () => plans.reopenAccessLog(),
     stop() {
       stopped ??= stop();

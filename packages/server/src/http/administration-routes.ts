@@ -3,14 +3,22 @@ import type { Override } from 'sluice';
 import { andThen } from '../service/answer.ts';
 import type { Answer, ReloadReport } from '../service/service.ts';
 import { objectOf } from './check-request.ts';
+import { percentDecoded } from './percent-decoded.ts';
 import { Problem, shown } from './problem.ts';
 import { readJson, textOf } from './read-json.ts';
 import { emptyReply, jsonReply, jsonType, problemType, type Reply } from './reply.ts';
 import type { Call, Parameter, Route } from './route.ts';
 import { ref } from './schemas.ts';
 
+const rule: Parameter = {
+  in: 'path',
+  description: "The rule's name.",
+  schema: { type: 'string' },
+  example: 'per-user',
+};
+
 const ofKey: Readonly<Record<string, Parameter>> = {
-  rule: { in: 'path', description: "The rule's name.", schema: { type: 'string' }, example: 'per-user' },
+  rule,
   key: {
     in: 'path',
     description: 'The key, percent-encoded. Keys of several fields are joined with |.',
@@ -23,15 +31,57 @@ const noSuchRule = { description: 'There is no such rule.', type: problemType, s
 
 /** Goes on only if the rule is there: a name in a path that leads nowhere is a 404. */
 function withRule(call: Call, next: (rule: string, key: string) => Answer<Reply>): Answer<Reply> {
-  const [rule, key] = call.parameters as [string, string];
+  const [name] = call.parameters as [string];
+  const key = namedKey(call);
   return andThen(call.service.ruleData(), (data) => {
-    const names = data.map(({ name }) => String(name));
-    if (names.includes(rule)) return next(rule, key);
+    const names = data.map((one) => String(one.name));
+    if (names.includes(name)) return next(name, key);
     throw new Problem(
       404,
-      `There is no rule ${shown(rule)}. There ${names.length === 0 ? 'are none' : `are ${names.join(', ')}`}.`,
+      `There is no rule ${shown(name)}. There ${names.length === 0 ? 'are none' : `are ${names.join(', ')}`}.`,
     );
   });
+}
+
+/**
+ * The same with the key after the question mark. Whatever reads URLs takes `.` and `..` in a path for steps through folders, encoded or not,
+ * so that keys of these names cannot be said there.
+ */
+export function byQuery(route: Route): Route {
+  const { operationId, summary } = route.operation;
+  return {
+    ...route,
+    path: route.path.replace('/{key}', ''),
+    operation: {
+      ...route.operation,
+      operationId: `${operationId}ByQuery`,
+      summary: `The same with ?key=, for any key: ${summary}`,
+      parameters: {
+        rule,
+        key: { ...(ofKey.key as Parameter), in: 'query', isRequired: true, example: '..' },
+      },
+    },
+  };
+}
+
+/** From the path, or else from the query. */
+function namedKey({ parameters, query, limits: { keyBytes } }: Call): string {
+  const [, inPath] = parameters;
+  const fields = query.split('&').filter((field) => field !== '');
+  const [given, ...others] = fields.filter((field) => /^key(?:=|$)/.test(field));
+  if (inPath !== undefined) {
+    if (given === undefined) return inPath;
+    throw new Problem(400, `The key is given twice: ${shown(inPath)} in the path, and in the query. Leave one out.`);
+  }
+  if (given === undefined)
+    throw new Problem(400, 'The key is missing. Give it as the last part of the path, or as ?key=.');
+  if (others.length > 0) throw new Problem(400, `key is given ${fields.length} times in the query. Give it once.`);
+  const other = fields.find((field) => field !== given);
+  if (other !== undefined) throw new Problem(400, `There is no query parameter ${shown(other)}. There is key.`);
+  // As forms write it, a plus is a blank.
+  const encoded = given.slice('key='.length).replaceAll('+', '%20');
+  if (encoded === '') throw new Problem(400, 'key must be text, got "".');
+  return percentDecoded(encoded, { name: 'key', place: 'query', keyBytes });
 }
 
 export const listRules: Route = {
@@ -75,7 +125,7 @@ export const putOverride: Route = {
   },
   answer(call) {
     const override = overrideOf(readJson(textOf(call.body)));
-    return withRule(call, (rule, key) => andThen(call.service.override(rule, key, override), () => emptyReply));
+    return withRule(call, (name, key) => andThen(call.service.override(name, key, override), () => emptyReply));
   },
 };
 
@@ -105,12 +155,12 @@ export const deleteOverride: Route = {
     },
   },
   answer: (call) =>
-    withRule(call, (rule, key) =>
-      andThen(call.service.removeOverride(rule, key), (wasThere) => {
+    withRule(call, (name, key) =>
+      andThen(call.service.removeOverride(name, key), (wasThere) => {
         if (wasThere) return emptyReply;
         throw new Problem(
           404,
-          `Rule ${shown(rule)} has no override of the key ${shown(key)}. GET /v1/overrides lists them.`,
+          `Rule ${shown(name)} has no override of the key ${shown(key)}. GET /v1/overrides lists them.`,
         );
       }),
     ),
@@ -131,8 +181,8 @@ export const inspectKey: Route = {
     },
   },
   answer: (call) =>
-    withRule(call, (rule, key) =>
-      andThen(call.service.inspect(rule, key), (state) =>
+    withRule(call, (name, key) =>
+      andThen(call.service.inspect(name, key), (state) =>
         jsonReply({ ...state, decision: decisionData(state.decision) }),
       ),
     ),
@@ -153,8 +203,10 @@ export const resetKey: Route = {
     },
   },
   answer: (call) =>
-    withRule(call, (rule, key) =>
-      andThen(call.service.reset(rule, key), (decision) => jsonReply({ rule, key, decision: decisionData(decision) })),
+    withRule(call, (name, key) =>
+      andThen(call.service.reset(name, key), (decision) =>
+        jsonReply({ rule: name, key, decision: decisionData(decision) }),
+      ),
     ),
 };
 

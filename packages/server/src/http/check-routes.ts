@@ -21,7 +21,7 @@ const checkExamples = {
 export const check: Route = {
   method: 'POST',
   path: '/v1/check',
-  area: 'checks',
+  area: 'both',
   body: 'json',
   operation: {
     operationId: 'check',
@@ -65,7 +65,7 @@ function ask<T>(
 export const checkBatch: Route = {
   method: 'POST',
   path: '/v1/check/batch',
-  area: 'checks',
+  area: 'both',
   body: 'json',
   operation: {
     operationId: 'checkBatch',

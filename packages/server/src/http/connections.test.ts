@@ -187,6 +187,18 @@ describe('what is no HTTP', () => {
     expect(opened.meter.malformed).toBeGreaterThan(0);
   });
 
+  it('has two hosts, of which whoever is in front may have read the other one', async () => {
+    for (const line of ['GET /healthz', 'POST /v1/check']) {
+      const client = clientOf(await opening());
+      await client.send(`${line} HTTP/1.1\r\nHost: sluice\r\nhOST: other\r\n\r\n`);
+      const response = await client.response();
+      expect([response?.status, JSON.parse(response?.body ?? '{}').detail]).toEqual([
+        400,
+        'There is more than one Host header. Send one (RFC 9112, 3.2).',
+      ]);
+    }
+  });
+
   it('has no host', async () => {
     const client = clientOf(await opening());
     await client.send('GET /healthz HTTP/1.1\r\n\r\n');

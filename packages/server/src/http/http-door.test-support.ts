@@ -7,6 +7,7 @@ import { readConfig } from '../config/read-config.ts';
 import { loadEnvoyFiles } from '../envoy/load-envoy-files.ts';
 import { envoyLimiter } from '../envoy/should-rate-limit.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
+import { collectStatus } from '../operations/collect-status.ts';
 import { serviceMetrics } from '../operations/metrics.ts';
 import { refusedKeys } from '../operations/refused-keys.ts';
 import type { TlsFiles } from '../service/door.ts';
@@ -16,6 +17,7 @@ import type { ReloadReport, Service } from '../service/service.ts';
 import { Tokens } from '../service/tokens.ts';
 import { httpDoor } from './http-door.ts';
 import type { Serves } from './routes.ts';
+import type { Site } from './site.ts';
 
 export const startMs = 1_700_000_055_000;
 
@@ -54,6 +56,7 @@ export interface OpenOptions {
   readonly tls?: TlsFiles;
   readonly store?: (clock: TestClock) => Store;
   readonly rules?: string;
+  readonly site?: Site;
   /** In place of parts of the real service, for what it does only when the world fails. */
   readonly instead?: Partial<Service>;
 }
@@ -98,6 +101,17 @@ export function realService({ store: storeOf, rules = rulesText }: OpenOptions =
     overrides: () => local.overrides(),
     topRefused: (most) => refusals.top(most),
     reload: () => nothingChanged,
+    status: () =>
+      collectStatus({
+        kind: 'service',
+        startedAtMs: startMs,
+        readiness: { isReady: true },
+        rules: names,
+        checks: [checks.read()],
+        refusals: refusals.read(),
+        store: { type: 'memory', keys: 0, evictedLiveKeys: 0, errors: 0, degraded: 0 },
+        revision: local.revision,
+      }),
     metrics: () =>
       metrics.text({
         rules: names,
@@ -142,6 +156,8 @@ export interface Opened {
   readonly port: number;
   readonly clock: TestClock;
   readonly meter: ReturnType<typeof doorMeter>;
+  /** They may be changed. */
+  readonly tokens: Tokens;
   /** What was logged as an error. */
   readonly errors: object[];
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Asked>;
@@ -155,11 +171,14 @@ export async function open(
   const { service, clock } = realService(options);
   const meter = doorMeter();
   const errors: object[] = [];
+  const tokens = new Tokens(options.tokens ?? []);
   const door = httpDoor(wrap({ ...service, ...options.instead }), {
     serves: options.serves ?? 'everything',
     limits: { ...limits, ...options.limits },
-    tokens: new Tokens(options.tokens ?? []),
+    tokens,
     tls: options.tls,
+    site: options.site,
+    clock,
     meter,
     log: { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) },
   });
@@ -174,6 +193,7 @@ export async function open(
     port,
     clock,
     meter,
+    tokens,
     errors,
     close,
     async ask(method, path, body, headers = {}) {

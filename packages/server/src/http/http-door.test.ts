@@ -222,13 +222,11 @@ describe('a body', () => {
     for (const type of ['application/json; charset=utf-8', 'application/vnd.acme+json', 'APPLICATION/JSON']) {
       expect((await check({ subject: {} }, { 'Content-Type': type })).status, type).toBe(200);
     }
-    // What curl and fetch send when they are not told otherwise; from a page of another site it is refused.
+    // What curl and fetch send when they are not told otherwise; from a page of this site it has to be said.
     for (const type of ['text/plain;charset=UTF-8', 'application/x-www-form-urlencoded']) {
       expect((await check({ subject: {} }, { 'Content-Type': type })).status, type).toBe(200);
-      for (const header of ['Origin', 'Sec-Fetch-Site']) {
-        const headers = { 'Content-Type': type, [header]: 'https://example.com' };
-        expect((await check({ subject: {} }, headers)).status, `${type} with ${header}`).toBe(415);
-      }
+      const headers = { 'Content-Type': type, 'Sec-Fetch-Site': 'same-origin' };
+      expect((await check({ subject: {} }, headers)).status, `${type} from a page`).toBe(415);
     }
     for (const type of ['multipart/form-data', 'application/json; charset=latin1', 'application/jsonp']) {
       const { status, json } = await check({ subject: {} }, { 'Content-Type': type });
@@ -403,8 +401,32 @@ describe('administration', () => {
     }
   });
 
+  it('takes any key in the query, also what no URL can have in its path', async () => {
+    for (const key of ['.', '..', 'a/b', 'ü', 'a b', '1+1', '100%', '?#&=']) {
+      const query = `?key=${encodeURIComponent(key)}`;
+      expect((await ask('PUT', `/v1/overrides/per-user${query}`, { limit: 3 })).status).toBe(204);
+      expect((await check({ subject: { user: key } })).status).toBe(200);
+      const { json } = await ask('GET', `/v1/keys/per-user${query}`);
+      expect(json).toMatchObject({ rule: 'per-user', key, decision: { limit: 3, remaining: 2 } });
+      expect((await ask('DELETE', `/v1/keys/per-user${query}`)).json).toMatchObject({ rule: 'per-user', key });
+      expect((await ask('GET', `/v1/keys/per-user${query}`)).json.decision.remaining).toBe(3);
+      expect((await ask('DELETE', `/v1/overrides/per-user${query}`)).status).toBe(204);
+    }
+    expect((await ask('GET', '/v1/keys/per-user?key=a+b')).json.key).toBe('a b');
+    expect((await ask('GET', '/v1/overrides')).json).toEqual({ overrides: [] });
+  });
+
   // biome-ignore format: aligned rows
   it.each<[string, number, string]>([
+    [ '/v1/keys/per-user',            400, 'The key is missing. Give it as the last part of the path, or as ?key=.' ],
+    [ '/v1/keys/per-user?kay=4',      400, 'The key is missing. Give it as the last part of the path, or as ?key=.' ],
+    [ '/v1/keys/per-user?key=',       400, 'key must be text, got "".' ],
+    [ '/v1/keys/per-user?key',        400, 'key must be text, got "".' ],
+    [ '/v1/keys/per-user/42?key=43',  400, 'The key is given twice: "42" in the path, and in the query. Leave one out.' ],
+    [ '/v1/keys/per-user?key=4&key=4', 400, 'key is given 2 times in the query. Give it once.' ],
+    [ '/v1/keys/per-user?key=4&x=1',  400, 'There is no query parameter "x=1". There is key.' ],
+    [ '/v1/keys/per-user?key=%ff',    400, 'key must be percent-encoded UTF-8 in the query, got "%ff". A percent sign itself is written %25.' ],
+    [ '/v1/keys/nobody?key=42',       404, 'There is no rule "nobody". There are per-user, per-ip, watched.' ],
     [ '/v1/keys/per-user/%zz',        400, 'key must be percent-encoded UTF-8 in the path, got "%zz". A percent sign itself is written %25.' ],
     [ '/v1/keys/per-user/%ff',        400, 'key must be percent-encoded UTF-8 in the path, got "%ff". A percent sign itself is written %25.' ],
     [ '/v1/keys/per-user/a%00b',      400, '"key" must be text without a NUL character, got "a\\u0000b". Encode it, for instance as base64.' ],
@@ -455,12 +477,22 @@ describe('administration', () => {
     }
     await reopen({ serves: 'administration' });
     expect((await opened.ask('GET', '/v1/rules')).status).toBe(200);
-    const { status, json } = await opened.ask('POST', '/v1/check', { subject: {} });
+    const { status, json } = await opened.ask('POST', '/json', { domain: 'mongo_cps', descriptors: [] });
     expect([status, json.detail]).toEqual([
       404,
-      '"/v1/check" is not here. Checks of this service have a port of their own.',
+      '"/json" is not here. Envoy is answered by `sluice serve`, at the port for checks.',
     ]);
-    expect((await opened.ask('GET', '/')).text).toContain('Checks are on another port.');
+  });
+
+  it('answers checks at its own port too, so that the studio there can try some', async () => {
+    await reopen({ serves: 'administration' });
+    const subject = { user: 'ann' };
+    expect((await opened.ask('POST', '/v1/check', { subject })).json.decisions[0]).toMatchObject({ remaining: 1 });
+    const batch = await opened.ask('POST', '/v1/check/batch', { items: [{ subject }, { subject }] });
+    expect(batch.json.results.map((result: Json) => result.status)).toEqual([200, 429]);
+    const { text } = await opened.ask('GET', '/');
+    expect(text).toContain('POST   /v1/check ');
+    expect(text).not.toContain('Try it:');
   });
 });
 
@@ -526,7 +558,7 @@ describe('any request', () => {
       expect([path, status, json.detail]).toEqual([
         path,
         404,
-        `There is nothing at "${path}". GET / lists what there is. A slash in a rule or key is written %2F.`,
+        `There is nothing at "${path}". GET / lists what there is. A slash in a rule or key is written %2F, and a key of dots is given as ?key=.`,
       ]);
     }
   });

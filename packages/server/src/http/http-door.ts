@@ -9,27 +9,42 @@
  */
 import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import type { Clock } from 'sluice';
 import type { Door, DoorSettings, TlsFiles } from '../service/door.ts';
 import type { Answer, Service, TraceContext } from '../service/service.ts';
 import { Connections } from './connections.ts';
+import { mustNotBeForeign } from './foreign-page.ts';
+import { LiveStreams } from './live-streams.ts';
 import type { PlainHead } from './plain-head.ts';
 import { Problem, problemOf, problemReply } from './problem.ts';
 import type { Reply } from './reply.ts';
 import { collectBody, mustBeJson, mustBePlain } from './request-body.ts';
-import type { Route } from './route.ts';
+import type { Call, Route } from './route.ts';
 import { type Found, router } from './router.ts';
 import type { Serves } from './routes.ts';
+import type { Site } from './site.ts';
 
 export interface HttpDoorSettings extends DoorSettings {
   /** Whether checks, the administration, or both are to be had here. */
   readonly serves: Serves;
+  /** What browsers get at `/`, unless there are only checks here. Undefined: the text that others get. */
+  readonly site?: Site | undefined;
+  /** By which those who watch are told every second. Default: real time. */
+  readonly clock?: Clock | undefined;
 }
 
 const nothing = Buffer.alloc(0);
 
+/** What a route is told of the request beside its path and body. */
+type Asking = Pick<Call, 'headers' | 'trace' | 'watch'>;
+
+const noHeaders: Call['headers'] = {};
+
 export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
-  const { limits, meter, log, tokens, serves, tls } = settings;
-  const { find } = router(serves, limits.keyBytes);
+  const { limits, meter, log, tokens, serves, tls, site, clock } = settings;
+  const { find } = router(serves, limits.keyBytes, site);
+  const live = new LiveStreams(() => service.status(), { ...limits, log, clock });
+  // At the administration's own door more is asked of whoever checks (foreign-page.ts), and few do.
   const check = serves === 'administration' ? undefined : (find('POST', '/v1/check') as Found);
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
@@ -38,7 +53,10 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
       const { url = '', method = '', headers } = request;
       if (headers.host === undefined && request.httpVersion === '1.1')
         throw new Problem(400, 'The Host header is missing, which HTTP/1.1 requires.');
+      if (hasTwoHosts(request)) throw new Problem(400, 'There is more than one Host header. Send one (RFC 9112, 3.2).');
       const found = find(method, url);
+      const isGuarded = tokens.areNeeded || tls !== undefined;
+      if ('route' in found) mustNotBeForeign(request, found.route, { serves, isGuarded });
       mustBeAuthorized(headers.authorization, 'route' in found ? found.route : undefined);
       if ('allow' in found) send(request, response, methodsReply(method, found.allow));
       else serve(request, response, found);
@@ -65,7 +83,11 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
 
   function reply(request: IncomingMessage, response: ServerResponse, found: Found, body: Buffer): void {
     const { socket, headers } = request;
-    const answer = answerOf(found, body, traceOf(headers.traceparent, headers.tracestate));
+    const answer = answerOf(found, body, {
+      headers,
+      trace: traceOf(headers.traceparent, headers.tracestate),
+      watch: () => live.reply(socket, () => !tokens.areNeeded || tokens.hasBearer(headers.authorization)),
+    });
     if (!(answer instanceof Promise)) {
       send(request, response, answer);
       return;
@@ -86,13 +108,14 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
     } catch (error) {
       return failed(error, found.route.path);
     }
-    return answerOf(found, body, traceOf(traceparent, tracestate));
+    return answerOf(found, body, { headers: noHeaders, trace: traceOf(traceparent, tracestate), watch: notHere });
   }
 
   /** The route's answer. It neither throws nor rejects: what is wrong is an answer too. */
-  function answerOf({ route, parameters, query }: Found, body: Buffer, trace: TraceContext | undefined): Answer<Reply> {
+  function answerOf({ route, parameters, query }: Found, body: Buffer, asking: Asking): Answer<Reply> {
     try {
-      const answer = route.answer({ service, limits, parameters, query, body, trace });
+      const { headers, trace, watch } = asking;
+      const answer = route.answer({ service, limits, parameters, query, body, headers, trace, watch });
       return answer instanceof Promise ? answer.catch((error) => failed(error, route.path)) : answer;
     } catch (error) {
       return failed(error, route.path);
@@ -118,13 +141,17 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
     return problemReply(problem);
   }
 
-  function send(request: IncomingMessage, response: ServerResponse, { status, type, body, headers }: Reply): void {
+  function send(request: IncomingMessage, response: ServerResponse, reply: Reply): void {
     if (response.headersSent || response.destroyed) return;
-    const list: string[] = type === '' ? [] : ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body))];
+    const { status, type, headers, stream } = reply;
+    const content = reply.bytes ?? reply.body;
+    const list: string[] = type === '' ? [] : ['Content-Type', type];
+    if (type !== '' && stream === undefined) list.push('Content-Length', String(Buffer.byteLength(content)));
     for (let at = 0; at < headers.length; at += 1) list.push(headers[at] as string);
     if (connections.isDraining) list.push('Connection', 'close');
     response.writeHead(status, list);
-    response.end(body);
+    if (stream === undefined || request.method === 'HEAD') response.end(content);
+    else stream(response);
     // What is left of a body that nobody wanted.
     if (!request.complete) request.resume();
   }
@@ -158,8 +185,23 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
           resolve();
         });
       }),
-    drain: (timeoutMs) => connections.drain(timeoutMs),
+    async drain(timeoutMs) {
+      live.end();
+      await connections.drain(timeoutMs);
+    },
   };
+}
+
+/** Node keeps the first and forgets the others; whoever is in front may have gone by another one. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at] as string)) hosts += 1;
+  return hosts > 1;
+}
+
+/** The short way has checks only, which nobody watches. */
+function notHere(): never {
+  throw new Error('a check has no stream');
 }
 
 /** Too big, of the wrong kind, or not to be understood; a wrong path or method is none of these. */

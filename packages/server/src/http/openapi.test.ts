@@ -1,7 +1,8 @@
 // The document against the implementation: every operation is performed with its own examples, and every response has to be promised.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { documentedApi } from './documented.test-support.ts';
+import { type Answered, documentedApi } from './documented.test-support.ts';
 import { type Json, type Opened, open } from './http-door.test-support.ts';
+import { watch } from './live.test-support.ts';
 import { routesOf } from './routes.ts';
 
 let opened: Opened;
@@ -41,6 +42,15 @@ function operations(from: Json): Operation[] {
   );
 }
 
+/** Of what does not end by itself. */
+async function firstEvent(port: number): Promise<Answered> {
+  const watcher = await watch(port);
+  const { data } = await watcher.next();
+  watcher.leave();
+  const { status, headers } = watcher.response;
+  return { status, headers, type: headers.get('content-type') ?? '', text: data, json: undefined };
+}
+
 describe('the OpenAPI document', () => {
   it('is served as OpenAPI 3.1, and has every route there is', () => {
     expect(document.openapi).toBe('3.1.0');
@@ -53,9 +63,13 @@ describe('the OpenAPI document', () => {
       '/v1/rules',
       '/v1/overrides',
       '/v1/overrides/{rule}/{key}',
+      '/v1/overrides/{rule}',
       '/v1/keys/{rule}/{key}',
+      '/v1/keys/{rule}',
       '/v1/refused',
       '/v1/reload',
+      '/v1/status',
+      '/v1/live',
       '/metrics',
       '/healthz',
       '/readyz',
@@ -76,7 +90,10 @@ describe('the OpenAPI document', () => {
     const performed: string[] = [];
     for (const { title, method, path, body, hasBody } of operations(document)) {
       if (hasBody) expect(api.requestProblems(method, path, body), title).toEqual([]);
-      const response = await opened.ask(method, path, hasBody ? body : undefined);
+      const response =
+        path === '/v1/live'
+          ? await firstEvent(opened.port)
+          : await opened.ask(method, path, hasBody ? body : undefined);
       expect(api.problems(method, path, response), title).toEqual([]);
       expect(response.status, `${title}: ${response.text}`).toBeLessThan(300);
       performed.push(title);
@@ -86,14 +103,14 @@ describe('the OpenAPI document', () => {
 
   it('describes only what a door has', async () => {
     for (const [serves, has, lacks] of [
-      ['checks', '/v1/check', '/v1/rules'],
-      ['administration', '/v1/rules', '/v1/check'],
+      ['checks', '/json', '/v1/rules'],
+      ['administration', '/v1/rules', '/json'],
     ] as const) {
       const other = await open({ serves });
       const { paths } = (await other.ask('GET', '/openapi.json')).json;
       expect(paths).toHaveProperty([has]);
       expect(paths).not.toHaveProperty([lacks]);
-      expect(paths).toHaveProperty(['/healthz']);
+      for (const path of ['/v1/check', '/v1/check/batch', '/healthz']) expect(paths).toHaveProperty([path]);
       await other.close();
     }
   });

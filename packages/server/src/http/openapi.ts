@@ -20,6 +20,7 @@ const withBody: Readonly<Record<number, ResponseDescription>> = {
 
 const always: Readonly<Record<number, ResponseDescription>> = {
   400: problem('Something is wrong with the request; the detail names the field, the value and the way out.'),
+  403: problem('A page of another site made the browser ask.'),
   431: problem('The headers are longer than is read.'),
   500: problem('A fault of the service. It is in its log.'),
   503: problem('The store does not answer, or the service is overloaded.'),
@@ -75,8 +76,8 @@ function operationOf({ operation, isOpen, body }: Route): Record<string, unknown
 }
 
 function parametersOf(parameters: NonNullable<Operation['parameters']>) {
-  return Object.entries(parameters).map(([name, { in: place, description, schema, example }]) => {
-    return { name, in: place, required: place === 'path', description, schema, example };
+  return Object.entries(parameters).map(([name, { in: place, isRequired, description, schema, example }]) => {
+    return { name, in: place, required: place === 'path' || isRequired === true, description, schema, example };
   });
 }
 
@@ -85,11 +86,11 @@ function requestBodyOf({ schema, examples }: NonNullable<Operation['request']>) 
   return { required: true, content: { 'application/json': { schema, examples: Object.fromEntries(named) } } };
 }
 
-function responseOf({ description, type, schema, hasRateLimitHeaders }: ResponseDescription) {
+function responseOf({ description, type, schema, browserType, hasRateLimitHeaders }: ResponseDescription) {
   return {
     description,
     ...(hasRateLimitHeaders && { headers: headerReferences }),
-    ...(type && { content: { [type]: { schema } } }),
+    ...(type && { content: { [type]: { schema }, ...(browserType && { [browserType]: { schema } }) } }),
   };
 }
 

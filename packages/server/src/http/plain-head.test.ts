@@ -16,6 +16,11 @@ describe('the short way takes', () => {
     expect(plainHead(headOf(lines))).toMatchObject({ contentLength: 7 });
   });
 
+  it('headers of a browser, which a server has passed on', () => {
+    const lines = [...usual, 'Origin: https://example.com', 'Sec-Fetch-Site: cross-site'];
+    expect(plainHead(headOf(lines))).toMatchObject({ contentLength: 7 });
+  });
+
   it('a token and a trace', () => {
     const lines = [...usual, 'Authorization: Bearer x', 'traceparent: 00-1', 'tracestate: a=b'];
     expect(plainHead(headOf(lines))).toEqual({

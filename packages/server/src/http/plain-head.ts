@@ -28,7 +28,7 @@ const understood = new Set([
   'tracestate',
 ]);
 
-// Each of these changes how the message or the connection is to be understood.
+// Most of these change how the message or the connection is to be understood.
 const unusual = new Set([
   'transfer-encoding',
   'content-encoding',

@@ -1,4 +1,6 @@
 /** What is sent back: made by a route, written by the door. */
+import type { ServerResponse } from 'node:http';
+
 export interface Reply {
   readonly status: number;
   /** The content type; empty where there is no body. */
@@ -6,11 +8,16 @@ export interface Reply {
   readonly body: string;
   /** Further headers, name and value in turn. */
   readonly headers: readonly string[];
+  /** In place of the body: a file as it is. */
+  readonly bytes?: Buffer;
+  /** In place of the body: writes on and on, once the head is sent. */
+  readonly stream?: (response: ServerResponse) => void;
 }
 
 export const jsonType = 'application/json';
 export const problemType = 'application/problem+json';
 export const plainType = 'text/plain; charset=utf-8';
+export const htmlType = 'text/html; charset=utf-8';
 
 const noHeaders: readonly string[] = [];
 

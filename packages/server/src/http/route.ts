@@ -2,6 +2,7 @@
  * A route: what is asked for, who answers it, and how it is described. One table of them (`routes.ts`) drives both the router and the
  * OpenAPI document, so that the two cannot disagree.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { LimitsConfig } from '../config/config.ts';
 import type { Answer, Service, TraceContext } from '../service/service.ts';
 import type { Reply } from './reply.ts';
@@ -18,8 +19,11 @@ export interface Call {
   readonly query: string;
   /** The body's bytes; empty where the route takes none. */
   readonly body: Buffer;
+  readonly headers: IncomingHttpHeaders;
   /** The caller's trace, if it has one. */
   readonly trace: TraceContext | undefined;
+  /** The answer to somebody who wants to be told every second; throws a problem where there is no room. */
+  watch(): Reply;
 }
 
 export interface Route {
@@ -51,6 +55,8 @@ export interface Operation {
 
 export interface Parameter {
   readonly in: 'path' | 'query';
+  /** Of the query; those of the path always are. */
+  readonly isRequired?: true;
   readonly description: string;
   readonly schema: JsonSchema;
   readonly example: unknown;
@@ -61,6 +67,8 @@ export interface ResponseDescription {
   /** The content type; absent where there is no body. */
   readonly type?: string;
   readonly schema?: JsonSchema;
+  /** The content type of what browsers get instead. */
+  readonly browserType?: string;
   /** It has the headers that tell a client where it stands. */
   readonly hasRateLimitHeaders?: true;
 }

@@ -2,10 +2,11 @@
  * From a request's method and target to its route. Paths without parameters are looked up; those with some are compared part by part.
  * Parts are split before they are decoded, so that a key may hold an encoded slash.
  */
+import { percentDecoded } from './percent-decoded.ts';
 import { Problem, shown } from './problem.ts';
-import { mustBeStorableText } from './read-json.ts';
 import type { Route } from './route.ts';
 import { everyRoute, routesOf, type Serves } from './routes.ts';
+import type { Site } from './site.ts';
 
 export interface Found {
   readonly route: Route;
@@ -27,8 +28,8 @@ interface Place {
 
 const none: readonly string[] = [];
 
-export function router(serves: Serves, keyBytes: number): Router {
-  const places = placesOf(routesOf(serves));
+export function router(serves: Serves, keyBytes: number, site?: Site): Router {
+  const places = placesOf(routesOf(serves, site));
   const elsewhere = placesOf(everyRoute);
   const plain = new Map([...places].filter(([path]) => !path.includes('{')));
   const withParameters = [...places].filter(([path]) => path.includes('{')).map(([, place]) => place);
@@ -49,15 +50,15 @@ export function router(serves: Serves, keyBytes: number): Router {
   function notFound(path: string, parts: readonly string[]): Problem {
     const isElsewhere = [...elsewhere.values()].some((one) => matches(one.parts, parts));
     if (isElsewhere) {
-      const other = serves === 'checks' ? 'The administration' : 'Checks';
-      return new Problem(
-        404,
-        `${shown(path)} is not here. ${other} of this service ${serves === 'checks' ? 'has' : 'have'} a port of ${serves === 'checks' ? 'its' : 'their'} own.`,
-      );
+      const where =
+        serves === 'checks'
+          ? 'The administration of this service has a port of its own.'
+          : 'Envoy is answered by `sluice serve`, at the port for checks.';
+      return new Problem(404, `${shown(path)} is not here. ${where}`);
     }
     return new Problem(
       404,
-      `There is nothing at ${shown(path)}. GET / lists what there is. A slash in a rule or key is written %2F.`,
+      `There is nothing at ${shown(path)}. GET / lists what there is. A slash in a rule or key is written %2F, and a key of dots is given as ?key=.`,
     );
   }
 
@@ -97,29 +98,8 @@ function matches(pattern: readonly string[], parts: readonly string[]): boolean 
 
 function parametersOf(pattern: readonly string[], parts: readonly string[], keyBytes: number): string[] {
   return pattern.flatMap((part, i) =>
-    part.startsWith('{') ? [decoded(part.slice(1, -1), parts[i] as string, keyBytes)] : [],
+    part.startsWith('{')
+      ? [percentDecoded(parts[i] as string, { name: part.slice(1, -1), place: 'path', keyBytes })]
+      : [],
   );
-}
-
-function decoded(name: string, part: string, keyBytes: number): string {
-  // Node hands bytes above ASCII on as if they were Latin-1: whatever was meant, it is not what arrives.
-  if (/[^\x21-\x7e]/.test(part))
-    throw new Problem(
-      400,
-      `${name} must be percent-encoded in the path, got ${shown(part)}. Write what is not ASCII as UTF-8, such as %C3%BC.`,
-    );
-  let text: string;
-  try {
-    text = decodeURIComponent(part);
-  } catch {
-    throw new Problem(
-      400,
-      `${name} must be percent-encoded UTF-8 in the path, got ${shown(part)}. A percent sign itself is written %25.`,
-    );
-  }
-  mustBeStorableText(text, name);
-  const bytes = Buffer.byteLength(text);
-  if (bytes > keyBytes)
-    throw new Problem(400, `${name} must be at most ${keyBytes} bytes long, got ${bytes}: ${shown(text)}.`);
-  return text;
 }

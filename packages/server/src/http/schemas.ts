@@ -94,6 +94,20 @@ function closed(properties: object, required: readonly string[]) {
   return { type: 'object', properties, required, additionalProperties: false } as const;
 }
 
+/** Nothing is missing, and nothing else is there. */
+function whole(properties: object) {
+  return closed(properties, Object.keys(properties));
+}
+
+const refusedKeys = {
+  description: 'The most refused first. A count may be too high by at most `error`, never too low.',
+  type: 'array',
+  items: whole({ rule: text, key: text, refusals: count, error: count }),
+} as const;
+
+const counts = { type: 'array', items: count } as const;
+const shards = { type: 'array', items: { type: 'integer', minimum: -1 } } as const;
+
 export const schemas = {
   Policy: {
     description: 'How much may pass in how long, and by which algorithm. Algorithms have further options.',
@@ -179,16 +193,73 @@ export const schemas = {
     },
     ['rule', 'key', 'decision'],
   ),
-  RefusedKeys: closed(
-    {
-      keys: {
-        description: 'The most refused first. A count may be too high by at most `error`, never too low.',
+  RefusedKeys: closed({ keys: refusedKeys }, ['keys']),
+  Status: {
+    description: 'Counts grow from the start on; a rate is the difference of two.',
+    ...whole({
+      kind: { enum: ['service', 'gateway'] },
+      version: text,
+      atMs: { description: 'Milliseconds since the epoch.', ...count },
+      startedAtMs: count,
+      isReady: flag,
+      notReadyBecause: { type: ['string', 'null'] },
+      rules: {
+        description: 'The configured ones, and what is counted beside them.',
         type: 'array',
-        items: closed({ rule: text, key: text, refusals: count, error: count }, ['rule', 'key', 'refusals', 'error']),
+        items: whole({
+          name: text,
+          isConfigured: flag,
+          allowed: count,
+          refused: count,
+          shadowRefused: count,
+          errors: count,
+        }),
       },
+      durations: whole({
+        boundsMs: counts,
+        counts: { description: 'Checks that did not exceed each bound; then those that exceeded all.', ...counts },
+        sumMs: count,
+      }),
+      topRefused: refusedKeys,
+      store: whole({
+        type: text,
+        keys: { description: 'null: the store does not know.', type: ['integer', 'null'], minimum: 0 },
+        errors: count,
+        degraded: count,
+        evictedLiveKeys: count,
+      }),
+      cluster: { description: 'null: this is no node of a cluster.', oneOf: [here('ClusterStatus'), { type: 'null' }] },
+      upstreams: {
+        description: "The gateway's; empty for a service.",
+        type: 'array',
+        items: whole({
+          name: text,
+          members: {
+            type: 'array',
+            items: whole({
+              id: text,
+              circuit: { enum: ['closed', 'open', 'half-open', 'none'] },
+              isUsable: flag,
+              inFlight: count,
+            }),
+          },
+        }),
+      },
+      revision: {
+        description: 'Numbers that grow when the rules, or the overrides, may be others than before.',
+        ...whole({ rules: count, overrides: count }),
+      },
+    }),
+  },
+  ClusterStatus: whole({
+    revision: { description: 'Of the slot table; it grows.', ...count },
+    members: {
+      type: 'array',
+      items: whole({ id: text, address: text, isSelf: flag, isLeaving: flag }),
     },
-    ['keys'],
-  ),
+    owners: { description: 'For each shard a place in `members`; -1: nobody.', ...shards },
+    standbys: shards,
+  }),
   ReloadReport: closed(
     { isApplied: flag, problems: names, needsRestart: names, added: names, changed: names, removed: names },
     ['isApplied', 'problems', 'needsRestart', 'added', 'changed', 'removed'],

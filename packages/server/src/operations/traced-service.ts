@@ -93,6 +93,7 @@ export function tracedService(service: Service, tracing: Tracing, protocol: Prot
     overrides: () => service.overrides(),
     topRefused: (most) => service.topRefused(most),
     reload: () => service.reload(),
+    status: () => service.status(),
     metrics: () => service.metrics(),
     readiness: () => service.readiness(),
   };

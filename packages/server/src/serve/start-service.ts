@@ -14,7 +14,10 @@ import type { ReadConfigResult } from '../config/read-config.ts';
 import { secretsOf } from '../config/secrets.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { envoyLimiter } from '../envoy/should-rate-limit.ts';
+import { readSite, studioFolder } from '../http/site.ts';
 import { CheckMeter } from '../operations/check-meter.ts';
+import { collectStatus } from '../operations/collect-status.ts';
+import type { LiveSnapshot } from '../operations/live-snapshot.ts';
 import type { ServiceLog } from '../operations/log.ts';
 import { type DoorName, serviceMetrics } from '../operations/metrics.ts';
 import { refusedKeys, topRefused } from '../operations/refused-keys.ts';
@@ -40,6 +43,8 @@ export interface StartOptions {
   /** Reads the configuration again. */
   readConfig(): ReadConfigResult;
   readonly log: ServiceLog;
+  /** Where the studio was built. Default: where it is installed; it is not served without an index.html. */
+  readonly studioFolder?: string;
   /** A thread died, or the cluster does not take us: nothing more can be served. */
   onDeath(error: unknown): void;
 }
@@ -47,6 +52,8 @@ export interface StartOptions {
 export interface RunningService {
   readonly listening: Readonly<Partial<Record<DoorName, Listening>>>;
   readonly service: Service;
+  /** Where browsers find the studio; undefined: nowhere. */
+  readonly studio: Listening | undefined;
   /** Finishes what was begun, saves the state, ends. */
   stop(): Promise<void>;
 }
@@ -96,6 +103,8 @@ export async function startService(options: StartOptions): Promise<RunningServic
   let isEnding = false;
   let front: Front | undefined;
   let writing: Promise<string> | undefined;
+  let collecting: Promise<LiveSnapshot> | undefined;
+  const startedAtMs = Date.now();
 
   async function measures(): Promise<readonly Measures[]> {
     return [{ checks: checks.read(), refusals: refusals.read(), doors: {} }, ...((await front?.measure()) ?? [])];
@@ -116,11 +125,34 @@ export async function startService(options: StartOptions): Promise<RunningServic
       });
       return writing;
     },
-    readiness() {
-      const reason = isEnding ? 'the service is ending' : opened.problem();
-      return reason === undefined ? { isReady: true } : { isReady: false, reason };
+    status() {
+      collecting ??= collect().finally(() => {
+        collecting = undefined;
+      });
+      return collecting;
     },
+    readiness,
   };
+
+  function readiness() {
+    const reason = isEnding ? 'the service is ending' : opened.problem();
+    return reason === undefined ? { isReady: true } : { isReady: false, reason };
+  }
+
+  async function collect(): Promise<LiveSnapshot> {
+    const all = await measures();
+    return collectStatus({
+      kind: 'service',
+      startedAtMs,
+      readiness: readiness(),
+      rules: ruleNames(reloads.config),
+      checks: all.map((one) => one.checks),
+      refusals: all.flatMap((one) => one.refusals),
+      store: storeNumbers(opened, shared),
+      cluster: opened.cluster?.door.view(),
+      revision: local.revision,
+    });
+  }
 
   async function writeMetrics(): Promise<string> {
     const all = await measures();
@@ -139,7 +171,8 @@ export async function startService(options: StartOptions): Promise<RunningServic
     });
   }
 
-  const served = await openFront(service, shared, opened.cluster?.door, options);
+  const studio = config.studio ? (options.studioFolder ?? studioFolder()) : undefined;
+  const served = await openFront(service, shared, opened.cluster?.door, studio, options);
   front = served;
   joinCluster(opened, served.listening, options);
   const save = () => saveAll(config, opened, shared, local.overrides());
@@ -149,6 +182,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   return {
     listening: served.listening,
     service,
+    studio: studio === undefined ? undefined : (served.listening.admin ?? served.listening.http),
     async stop() {
       isEnding = true;
       await watch.close();
@@ -211,11 +245,12 @@ async function openFront(
   service: Service,
   shared: SharedMemoryStore | undefined,
   cluster: ClusterDoor | undefined,
+  studio: string | undefined,
   { config, log, onDeath }: StartOptions,
 ): Promise<Front> {
   const { listen, limits, workers, logs, tracing, security } = config;
   const tls = readTls(security.tls);
-  if (workers === 1) return openHere(service, config, tls, cluster, log);
+  if (workers === 1) return openHere(service, config, { tls, cluster, studio, log });
   return startWorkers({
     count: workers,
     // Shared out evenly: how many a door has is bounded over all threads.
@@ -227,22 +262,30 @@ async function openFront(
       logs,
       tracing,
       buffer: shared?.buffer,
+      studio,
     },
     handlers: serviceHandlers(service),
     onDeath,
   });
 }
 
+interface OpenHereParts {
+  readonly tls: TlsFiles | undefined;
+  readonly cluster: ClusterDoor | undefined;
+  /** Where it was built. */
+  readonly studio: string | undefined;
+  readonly log: ServiceLog;
+}
+
 async function openHere(
   service: Service,
   { listen, limits, security, tracing: traced }: Config,
-  tls: TlsFiles | undefined,
-  cluster: ClusterDoor | undefined,
-  log: ServiceLog,
+  { tls, cluster, studio, log }: OpenHereParts,
 ): Promise<Front> {
   const tracing = await startTracing(traced, log);
   const tokens = new Tokens(security.tokens);
-  const doors = openDoors(service, listen, { limits, tokens, tls, log, cluster }, tracing);
+  const site = studio === undefined ? undefined : readSite(studio);
+  const doors = openDoors(service, listen, { limits, tokens, tls, log, cluster, site }, tracing);
   const listening: Partial<Record<DoorName, Listening>> = {};
   for (const name of doorNames) {
     const address = listen[name];

@@ -121,6 +121,35 @@ describe('the service', () => {
     expect(service.overrides()).toEqual([]);
   });
 
+  it('says by numbers that grow when rules or overrides are others than before', () => {
+    const { service } = open();
+    const seen = [service.revision];
+    const then = (change: () => unknown) => {
+      change();
+      seen.push(service.revision);
+    };
+    then(() => service.override('per-user', 'ann', { limit: 9 }));
+    then(() => service.override('per-user', 'ann', { limit: 8 }));
+    then(() => expect(() => service.override('per-user', 'ann', { limit: -1 })).toThrow('limit'));
+    then(() => service.removeOverride('per-user', 'ann'));
+    then(() => service.removeOverride('per-user', 'ann'));
+    then(() => service.configure(configOf(text)));
+    then(() => service.override('per-ip', '192.0.2.1', { limit: 9 }));
+    then(() => service.configure(configOf('rules: []')));
+    // biome-ignore format: aligned rows
+    expect(seen.map(({ rules, overrides }) => [rules, overrides])).toEqual([
+      [ 0, 0 ],
+      [ 0, 1 ],
+      [ 0, 2 ],
+      [ 0, 2 ],  // it was wrong
+      [ 0, 3 ],
+      [ 0, 3 ],  // there was none
+      [ 1, 3 ],
+      [ 1, 4 ],
+      [ 2, 5 ],  // dropped with its rule
+    ]);
+  });
+
   it('shows a key as it stands, with its override, and forgets it on demand', () => {
     const { service } = open();
     service.check({ user: 'ann' });

@@ -16,6 +16,7 @@ import type { SentCheck } from 'sluice/client';
 import type { Config } from '../config/config.ts';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
 import type { CheckMeter } from '../operations/check-meter.ts';
+import type { LiveRevision } from '../operations/live-snapshot.ts';
 import type { RefusedKeys } from '../operations/refused-keys.ts';
 import { AdHocPolicies, isLarge } from './ad-hoc-policies.ts';
 import { andThen } from './answer.ts';
@@ -42,7 +43,9 @@ export interface LocalServiceParts {
 }
 
 /** The part of a service that is the same wherever it runs: what is asked of the rules and their store. */
-export function answersOf(local: LocalService): Omit<Service, 'topRefused' | 'reload' | 'metrics' | 'readiness'> {
+export function answersOf(
+  local: LocalService,
+): Omit<Service, 'topRefused' | 'reload' | 'status' | 'metrics' | 'readiness'> {
   return {
     check: (subject, call) => local.check(subject, call),
     checkRule: (rule, key, call) => local.checkRule(rule, key, call),
@@ -76,6 +79,8 @@ export class LocalService {
   // Over a store that answers later its answers are promises; `andThen` minds that.
   private rules: Rules;
   private config: Config;
+  private rulesRevision = 0;
+  private overridesRevision = 0;
   // Places are given back to the rules that gave them, also after a reload.
   private readonly leased = new WeakMap<RulesResult, Rules>();
 
@@ -91,6 +96,11 @@ export class LocalService {
     this.rules = rulesOf(config, parts.store);
   }
 
+  /** Numbers that grow when the rules, or the overrides, are others than before. */
+  get revision(): LiveRevision {
+    return { rules: this.rulesRevision, overrides: this.overridesRevision };
+  }
+
   /** Another configuration from the next check on. What was used stays used, and so do overrides; says which no longer fit. */
   configure(config: Config): readonly ActiveOverride[] {
     const overrides = this.rules.overrides();
@@ -99,6 +109,8 @@ export class LocalService {
     this.rules = next;
     this.config = config;
     this.ruleNames = ruleNamesOf(config);
+    this.rulesRevision += 1;
+    if (dropped.length > 0) this.overridesRevision += 1;
     return dropped;
   }
 
@@ -254,10 +266,13 @@ export class LocalService {
 
   override(rule: string, key: string, override: Override): void {
     this.rules.override(rule, key, override);
+    this.overridesRevision += 1;
   }
 
   removeOverride(rule: string, key: string): boolean {
-    return this.rules.removeOverride(rule, key);
+    const wasThere = this.rules.removeOverride(rule, key);
+    if (wasThere) this.overridesRevision += 1;
+    return wasThere;
   }
 
   overrides(): readonly ActiveOverride[] {

@@ -12,6 +12,7 @@
 import type { ActiveOverride, Decision, Override, Policy, RulesResult, Subject } from 'sluice';
 import type { SentCheck } from 'sluice/client';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
+import type { LiveSnapshot } from '../operations/live-snapshot.ts';
 
 /** A value that is there at once, or will be. */
 export type Answer<T> = T | Promise<T>;
@@ -119,6 +120,8 @@ export interface Service {
   /** The keys refused most, the most refused first. */
   topRefused(most: number): Answer<readonly RefusedKey[]>;
   reload(): Answer<ReloadReport>;
+  /** Everything there is to see at this moment. */
+  status(): Answer<LiveSnapshot>;
   /** Prometheus' text format. */
   metrics(): Answer<string>;
   /** Ready: the store answers and the service is not ending. The text says why not. */

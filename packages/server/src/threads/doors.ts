@@ -5,6 +5,7 @@ import { devNull } from 'node:os';
 import type { ListenConfig } from '../config/config.ts';
 import { grpcDoor } from '../grpc/grpc-door.ts';
 import { httpDoor } from '../http/http-door.ts';
+import type { Site } from '../http/site.ts';
 import type { DoorName } from '../operations/metrics.ts';
 import { tracedService } from '../operations/traced-service.ts';
 import type { Tracing } from '../operations/tracing.ts';
@@ -29,12 +30,18 @@ export interface Doors {
   drain(timeoutMs: number): Promise<void>;
 }
 
+/** What all doors of a thread are given. */
+export interface DoorsSettings extends Omit<DoorSettings, 'meter'> {
+  /** What browsers get where the administration is. */
+  readonly site: Site | undefined;
+}
+
 export const doorNames: readonly DoorName[] = ['http', 'grpc', 'resp', 'admin'];
 
 export function openDoors(
   service: Service,
   listen: ListenConfig,
-  settings: Omit<DoorSettings, 'meter'>,
+  { site, ...settings }: DoorsSettings,
   tracing: Tracing,
 ): Doors {
   const meters: Partial<Record<DoorName, DoorMeter>> = {};
@@ -44,7 +51,7 @@ export function openDoors(
     const meter = doorMeter();
     meters[name] = meter;
     const traced = tracedService(service, tracing, name === 'admin' ? 'http' : name);
-    doors[name] = openDoor(name, traced, { ...settings, meter }, listen.admin !== undefined);
+    doors[name] = openDoor(name, traced, { ...settings, meter, site }, listen.admin !== undefined);
   }
   const all = Object.values(doors);
   return {
@@ -86,7 +93,12 @@ function keepNumber(fd: number): void {
   for (const other of others) closeSync(other);
 }
 
-function openDoor(name: DoorName, service: Service, settings: DoorSettings, hasAdministration: boolean): Door {
+function openDoor(
+  name: DoorName,
+  service: Service,
+  settings: DoorsSettings & DoorSettings,
+  hasAdministration: boolean,
+): Door {
   if (name === 'grpc') return grpcDoor(service, settings);
   if (name === 'resp') return respDoor(service, settings);
   if (name === 'admin') return httpDoor(service, { ...settings, serves: 'administration' });

@@ -6,6 +6,7 @@ import type { ActiveOverride, Decision, Override, Policy, RulesResult, Subject }
 import { parsePolicy } from 'sluice';
 import { policyOfText, type SentCheck } from 'sluice/client';
 import type { RateLimitRequest, RateLimitResponse } from '../envoy/rate-limit-message.ts';
+import type { LiveSnapshot } from '../operations/live-snapshot.ts';
 import type {
   Answer,
   KeyState,
@@ -57,6 +58,7 @@ export function serviceHandlers(service: Service) {
     overrides: () => service.overrides(),
     topRefused: (most: number) => service.topRefused(most),
     reload: () => service.reload(),
+    status: () => service.status(),
     metrics: () => service.metrics(),
     readiness: () => service.readiness(),
   };
@@ -87,6 +89,7 @@ export function remoteService({ call }: Channel, local: ThrottleChecker | undefi
     overrides: () => call<readonly ActiveOverride[]>('overrides'),
     topRefused: (most) => call<readonly RefusedKey[]>('topRefused', most),
     reload: () => call<ReloadReport>('reload'),
+    status: () => call<LiveSnapshot>('status'),
     metrics: () => call<string>('metrics'),
     readiness: () => call<{ isReady: boolean; reason?: string }>('readiness'),
   };

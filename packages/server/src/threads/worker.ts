@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type SharedMemoryStore, sharedMemoryStore, tickClock } from 'sluice';
 import type { LimitsConfig, ListenConfig, LogsConfig, TracingConfig } from '../config/config.ts';
+import { readSite } from '../http/site.ts';
 import { CheckMeter, type CheckMeterData } from '../operations/check-meter.ts';
 import { serviceLog } from '../operations/log.ts';
 import type { DoorName } from '../operations/metrics.ts';
@@ -24,6 +25,8 @@ export interface WorkerOrders {
   readonly tracing: TracingConfig | undefined;
   /** Memory for CL.THROTTLE; undefined: the main thread answers it. */
   readonly buffer: SharedArrayBuffer | undefined;
+  /** Where the studio was built; undefined: there is none. */
+  readonly studio: string | undefined;
 }
 
 /** What a thread has counted. */
@@ -56,7 +59,9 @@ const channel = openChannel(parentPort, {
 });
 
 const main = remoteService(channel, shared && new ThrottleService(shared, checks, refusals));
-const doors = openDoors(main, orders.listen, { ...orders, tokens, log }, tracing);
+const { listen, limits, tls, studio } = orders;
+const site = studio === undefined ? undefined : readSite(studio);
+const doors = openDoors(main, listen, { limits, tls, tokens, log, site }, tracing);
 
 /** On the clock that all threads share, read once for the commands that came together. */
 function sharedStore(buffer: SharedArrayBuffer): SharedMemoryStore {

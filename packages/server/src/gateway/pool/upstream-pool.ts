@@ -110,13 +110,16 @@ export class UpstreamPool {
   }
 
   stats(): PoolStats {
-    const members = new Map(this.balancer.members.map((member) => [member.id, member]));
+    // Circuits first: one that notices by this that its time is over brings its member back, which the balancer then says too.
+    const members = new Map(
+      this.balancer.members.map((member) => [member.id, { ...member, circuit: member.breaker?.state }]),
+    );
     return {
       upstream: this.config.name,
       ...this.meter,
       members: this.balancer.stats().map((stats) => {
-        const { meter, breaker, connections } = members.get(stats.id)!;
-        return { ...stats, meter, circuit: breaker?.state, connections: connections.stats() };
+        const { meter, circuit, connections } = members.get(stats.id)!;
+        return { ...stats, meter, circuit, connections: connections.stats() };
       }),
     };
   }
