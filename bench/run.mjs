@@ -16,9 +16,12 @@ const help = `npm run bench [-- [part] [filter] [options]]
   gateway [filter] the gateway beside nginx, http-proxy, fast-proxy and undici: small, large
   cluster [filter] three nodes beside one, and the ways to limit across machines: throughput, load, modes
   plan [filter]    \`sluice plan\` for 50 million checks/s, and its model against clusters of 1, 2 and 3 nodes: choices, throughput, latency
+  tune [filter]    \`sluice tune\` on a generated log, lines a second on one core: reading, whole
+  accuracy [filter] how far each algorithm is from an exact window, on generated traffic and on logs: generated, logs
   <filter>         the library's benchmark files with this word in their name, e.g. gcra
                    without any of these: all of it, which takes about 40 minutes
 
+  --log <file>     traffic for accuracy: an access log, as \`sluice tune\` reads them; may be given several times
   --rounds <n>     the median of so many counts (default 3 in the comparisons, which take no fewer; 11 in the files)
   --json           print JSON, and nothing else, on stdout; npm's own lines go with \`npm run -s bench\`
   --help           print this
@@ -28,13 +31,18 @@ const help = `npm run bench [-- [part] [filter] [options]]
  * What a part is told: how many rounds, which of its pieces, where its tables and its progress go, and how to end the command
  * with a sentence about how it was called.
  * @typedef {{
- *   rounds: number, filter: string, print(text: string): void, progress(text: string): void, fail(message: string): never,
+ *   rounds: number, filter: string, logs: readonly string[], print(text: string): void, progress(text: string): void, fail(message: string): never,
  * }} Run
  */
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
+  options: {
+    rounds: { type: 'string' },
+    log: { type: 'string', multiple: true },
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
 });
 if (options.help) {
   console.log(help);
@@ -44,6 +52,8 @@ const rounds = options.rounds === undefined ? undefined : Number(options.rounds)
 if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1)) {
   fail(`--rounds must be a whole number of at least 1, got ${options.rounds}`);
 }
+
+const logs = options.log ?? [];
 
 // Imported when they are run: on a fresh clone, what they import has only just been built.
 const comparisons = {
@@ -58,6 +68,8 @@ const comparisons = {
   gateway: async () => (await import('./compare/gateway.mjs')).gateway,
   cluster: async () => (await import('./compare/cluster.mjs')).cluster,
   plan: async () => (await import('./compare/plan.mjs')).plan,
+  tune: async () => (await import('./compare/tune.mjs')).tune,
+  accuracy: async () => (await import('./compare/accuracy.mjs')).accuracy,
 };
 const [first = '', second = '', ...rest] = positionals;
 const isComparison = Object.hasOwn(comparisons, first);
@@ -73,11 +85,11 @@ const progress = (/** @type {string} */ text) => console.error(text);
 const report = {};
 for (const [name, load] of chosen) {
   const part = await load();
-  report[name] = await part({ rounds: Math.max(3, rounds ?? 3), filter: second, print, progress, fail });
+  report[name] = await part({ rounds: Math.max(3, rounds ?? 3), filter: second, logs, print, progress, fail });
 }
 if (!isComparison) {
   const { suites } = await import('./suites.mjs');
-  report.suites = await suites({ rounds: rounds ?? 11, filter: first, print, progress, fail });
+  report.suites = await suites({ rounds: rounds ?? 11, filter: first, logs, print, progress, fail });
 }
 if (options.json) console.log(JSON.stringify(report, null, 2));
 

@@ -1,4 +1,4 @@
-// Runs the benchmarks of the library: every packages/sluice/src/**/*.bench.ts, one after another.
+// Runs the benchmarks of the packages: every packages/*/src/**/*.bench.ts, one after another.
 //
 // A benchmark file default-exports { name, cases: { name, run(iterations) }[] }. It is bundled to plain JavaScript and
 // measured in a process of its own, so that one file's garbage and inlining cannot colour the next one's figures.
@@ -13,17 +13,22 @@ import { table } from './table.mjs';
  * @typedef {{ name: string, cases: Case[] }} Result
  */
 
+const packages = ['sluice', 'tuner'];
+
 /** @param {import('./run.mjs').Run} run */
 export async function suites({ rounds, filter, print, progress, fail }) {
-  const source = fileURLToPath(new URL('../packages/sluice/src/', import.meta.url));
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  const files = packages
+    .flatMap((name) => {
+      const source = fileURLToPath(new URL(`../packages/${name}/src/`, import.meta.url));
+      return readdirSync(source, { recursive: true, encoding: 'utf8' }).map((file) => join(source, file));
+    })
     .filter((file) => file.endsWith('.bench.ts') && basename(file).includes(filter))
     .sort();
   if (files.length === 0) fail(`no benchmark file has "${filter}" in its name`);
   const results = [];
   for (const [i, file] of files.entries()) {
     progress(`suite ${i + 1} of ${files.length}: ${basename(file, '.bench.ts')}`);
-    const result = measure(await bundle(join(source, file)), rounds);
+    const result = measure(await bundle(file), rounds);
     results.push(result);
     print(resultTable(result));
   }

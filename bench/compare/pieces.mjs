@@ -23,6 +23,6 @@ export async function runPieces(pieces, run) {
     report[name] = measured.rows;
     bars.push(...measured.bars);
   }
-  run.print(barsTable(bars));
+  if (bars.length > 0) run.print(barsTable(bars));
   return { ...report, bars: bars.map((bar) => ({ ...bar, isMet: isMet(bar) })) };
 }
