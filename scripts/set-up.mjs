@@ -40,11 +40,32 @@ export function installDependencies(folder = root) {
   return true;
 }
 
-/** Compiles every package into its dist. */
+/** Compiles every package into its dist, and the studio into its site. */
 export function build() {
   removeStaleOutput();
   run('node', ['scripts/twins.mjs']);
-  return run('tsc', ['-b'], { stdout: 2 });
+  return run('tsc', ['-b'], { stdout: 2 }) && buildStudio();
+}
+
+/** Of the packages as they are published, so after them; not at all where nothing has changed since. */
+function buildStudio() {
+  const folder = join(root, 'packages/studio');
+  const built = join(folder, 'site/index.html');
+  const sources = ['packages/studio', 'packages/sluice/dist', 'packages/simulator/dist', 'packages/tuner/dist'];
+  const builtMs = existsSync(built) ? statSync(built).mtimeMs : 0;
+  if (sources.every((source) => newestMs(join(root, source)) < builtMs)) return true;
+  return run('vite', ['build', '--logLevel', 'warn'], { folder, stdout: 2 });
+}
+
+/** @param {string} folder */
+function newestMs(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const times = files
+    .filter(
+      (file) => file.isFile() && !/(^|\/)(site|node_modules|scenarios)(\/|$)/.test(relative(folder, file.parentPath)),
+    )
+    .map((file) => statSync(join(file.parentPath, file.name)).mtimeMs);
+  return Math.max(0, ...times);
 }
 
 /** `tsc -b` never deletes: without this, the output of a renamed source would be published for ever. */
