@@ -1,4 +1,5 @@
 /** What a configuration says about the gateway, after defaults: durations are milliseconds, names are resolved. */
+import type { BalancerName } from 'sluice/balance';
 import type { Address, TlsConfig } from './config.ts';
 
 export interface GatewayConfig {
@@ -93,16 +94,6 @@ export interface RouteConfig {
   /** `delay` policies wait for at most so long; longer is refused. */
   readonly maxDelayMs: number;
 }
-
-export type BalancerName =
-  | 'round-robin'
-  | 'smooth-weighted'
-  | 'least-connections'
-  | 'hash-ring'
-  | 'two-choices'
-  | 'random'
-  | 'shortest-queue'
-  | 'peak-ewma';
 
 export interface UpstreamConfig {
   readonly name: string;

@@ -1,4 +1,5 @@
 /** An upstream: members, how one of them is chosen, how it is known whether they are well, and how they are called. */
+import { balancers } from 'sluice/balance';
 import {
   bytes,
   choice,
@@ -12,17 +13,6 @@ import {
   wholeNumber,
 } from './schema-kinds.ts';
 import { source } from './source-schema.ts';
-
-export const balancerNames = [
-  'round-robin',
-  'smooth-weighted',
-  'least-connections',
-  'hash-ring',
-  'two-choices',
-  'random',
-  'shortest-queue',
-  'peak-ewma',
-] as const;
 
 const memberPattern = '^(http://)?(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+):\\d{1,5}/?$';
 
@@ -159,7 +149,7 @@ export const upstreamSchema: SettingSchema = {
         items: memberSchema,
         errorMessage: 'must be a list of addresses, such as [127.0.0.1:9001]',
       },
-      balancer: choice(balancerNames, { description: 'How one of them is chosen.', default: 'two-choices' }),
+      balancer: choice(Object.keys(balancers), { description: 'How one of them is chosen.', default: 'two-choices' }),
       stickyBy: source({
         description: "`hash-ring`: what keeps a client at its member. The client's address unless given.",
       }),

@@ -1,9 +1,8 @@
 /** The servers of a scenario, how a balancer chooses among them, and what befalls them. */
 import { type Duration, parseDuration, SluiceError } from 'sluice';
-import { healthChecked, roundRobin } from 'sluice/balance';
+import { type BalancerName, balancers, healthChecked, roundRobin } from 'sluice/balance';
 import { type Data, isRecord, type Problems } from './problems.ts';
-import { type Balance, balancerNames, type Happening, type ServerSpec, type Servers } from './scenario.ts';
-import { balancers } from './stages/balancers.ts';
+import type { Balance, Happening, ServerSpec, Servers } from './scenario.ts';
 
 const mostServers = 10_000;
 const mostHappenings = 10_000;
@@ -118,7 +117,7 @@ export function parseBalance(data: unknown, place: string, problems: Problems): 
   const given: unknown = typeof data === 'string' ? { kind: data } : data;
   const known = ['kind', 'health', 'points', 'loadFactor', 'decay', 'failurePenalty'];
   const { kind: name, health, ...options } = problems.record(place, given, known);
-  const kind = problems.choice(`${place}.kind`, name, balancerNames);
+  const kind = problems.choice(`${place}.kind`, name, Object.keys(balancers) as BalancerName[]);
   // Made once to see that it can be: the library says best what is wrong.
   problems.attempt(place, () => balancers[kind](['A'], options));
   return { kind, options, health: health === undefined ? undefined : parseHealth(health, `${place}.health`, problems) };

@@ -1,6 +1,6 @@
 /** A scenario, read and checked: what `runScenario` takes. Plain data all through, but for the traffic. */
 import type { Policy } from 'sluice';
-import type { HashRingOptions, HealthCheckedOptions, PeakEwmaOptions } from 'sluice/balance';
+import type { BalancerName, HashRingOptions, HealthCheckedOptions, PeakEwmaOptions } from 'sluice/balance';
 import type { AdaptiveThrottleOptions, CircuitBreakerOptions, RetryBudgetOptions, RetryOptions } from 'sluice/protect';
 import type { LeakyQueueOptions, SchedulerOptions, TenantShare } from 'sluice/schedule';
 import type { Traffic } from '../traffic.ts';
@@ -53,6 +53,8 @@ export interface Stages {
   readonly servers: Servers | undefined;
   readonly balance: Balance | undefined;
   readonly protect: Protect | undefined;
+  /** What is done to the stages while calls come, in the order of their times. */
+  readonly operations: readonly Operation[] | undefined;
 }
 
 export interface Limit {
@@ -106,19 +108,6 @@ export interface Happening {
   readonly slow: number;
 }
 
-export const balancerNames = [
-  'round-robin',
-  'smooth-weighted',
-  'least-connections',
-  'hash-ring',
-  'two-choices',
-  'random',
-  'shortest-queue',
-  'peak-ewma',
-] as const;
-
-export type BalancerName = (typeof balancerNames)[number];
-
 export interface Balance {
   readonly kind: BalancerName;
   readonly options: HashRingOptions & PeakEwmaOptions;
@@ -132,6 +121,35 @@ export interface Protect {
   readonly breaker: CircuitBreakerOptions | undefined;
   readonly timeoutMs: number | undefined;
 }
+
+export type Operation = { readonly atMs: number } & (LimitOperation | ScheduleOperation);
+
+/** What is done to a key of the limit, or to the clock that the limit goes by. */
+export type LimitOperation =
+  | { readonly do: 'peek' | 'take'; readonly key: string; readonly cost: number }
+  | { readonly do: 'penalize' | 'reward'; readonly key: string; readonly cost: number }
+  | { readonly do: 'reset'; readonly key: string }
+  | { readonly do: 'block'; readonly key: string; readonly forMs: number }
+  | {
+      readonly do: 'reserve';
+      readonly key: string;
+      readonly cost: number;
+      readonly expiresMs: number;
+      /** So long after it was reserved; without one it is never settled. */
+      readonly settle: { readonly afterMs: number; readonly actual: number | 'cancel' } | undefined;
+    }
+  /** Gives back every place that the key was given so far, whether it was given back before or not. */
+  | { readonly do: 'release'; readonly key: string }
+  | { readonly do: 'set-clock'; readonly byMs: number };
+
+/** What is done to the tasks of a group that wait, to a tenant, or to the scheduler itself. */
+export type ScheduleOperation =
+  | { readonly do: 'boost' | 'demote'; readonly of: string; readonly by: number }
+  | { readonly do: 'remove' | 'abort'; readonly of: string }
+  | { readonly do: 'block-tenant' | 'wake-tenant' | 'remove-tenant'; readonly tenant: string }
+  | { readonly do: 'drain' | 'close' }
+  /** Its timers that are due in the meantime go off at the end of it. */
+  | { readonly do: 'stall'; readonly forMs: number };
 
 /** More is refused: a run should end while somebody waits for it. */
 export const mostArrivals = 50_000_000;

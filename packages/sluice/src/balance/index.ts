@@ -8,6 +8,7 @@ export type {
   PickOptions,
   PickOutcome,
 } from './balancer.ts';
+export { type BalancerName, balancers, type MakeBalancer } from './by-name.ts';
 export { type HashRingOptions, hashRing } from './hash-ring/hash-ring.ts';
 export type { CheckResult } from './health/active-checks.ts';
 export { type HealthChecked, type HealthEvents, type HealthStats, healthChecked } from './health/health-checked.ts';

@@ -9,7 +9,7 @@
 import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from 'sluice';
-import { type HealthChecked, type HealthStats, healthChecked, type Picked } from 'sluice/balance';
+import { balancers, type HealthChecked, type HealthStats, healthChecked, type Picked } from 'sluice/balance';
 import { type CircuitBreaker, type CircuitState, circuitBreaker, type RetryBudget, retryBudget } from 'sluice/protect';
 import type { BreakerConfig, UpstreamConfig, UpstreamMember } from '../../config/gateway-config.ts';
 import { occasionalLog } from '../../operations/occasional-log.ts';
@@ -19,7 +19,6 @@ import { type SourceReader, sourceReader } from '../stages/source.ts';
 import { type MemberStats as ConnectionStats, MemberConnections } from '../upstream/member-connections.ts';
 import { probeOf } from '../upstream/probe.ts';
 import type { MessageLimits } from '../wire/message.ts';
-import { balancers } from './balancers.ts';
 import { type MemberMeter, memberMeter, type PoolMember } from './pool-member.ts';
 
 export interface PoolParts {

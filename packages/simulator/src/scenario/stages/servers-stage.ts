@@ -5,7 +5,7 @@
  *      call ──► pick┼──► server B          happenings: B fails from 10s until 20s, C is slow, D joins, A leaves
  *                   └──► server C
  */
-import { type Balancer, type HealthChecked, healthChecked } from 'sluice/balance';
+import { type Balancer, balancers, type HealthChecked, healthChecked, type Member } from 'sluice/balance';
 import type { Random } from '../../random.ts';
 import type { Call } from '../calls.ts';
 import type { Balance, Servers } from '../scenario.ts';
@@ -13,7 +13,6 @@ import { type Counter, type Slices, slicesPerRun } from '../slices.ts';
 import { streamOf } from '../streams.ts';
 import type { Findings } from '../vocabulary.ts';
 import type { World } from '../world.ts';
-import { balancers } from './balancers.ts';
 import { KeyPlaces } from './key-places.ts';
 import { Server } from './server.ts';
 
@@ -64,7 +63,11 @@ export class ServersStage {
     );
     const members = servers.members.filter(({ joinsMs }) => joinsMs === 0).map(({ id, weight }) => ({ id, weight }));
     const { clock } = world;
-    const plain = balancers[balance.kind](members, { ...balance.options, random: streams.choices.uniform, clock });
+    const plain = balancers[balance.kind]<Member>(members, {
+      ...balance.options,
+      random: streams.choices.uniform,
+      clock,
+    });
     this.health = balance.health && this.watched(plain, balance.health, streams.health.uniform);
     this.balancer = this.health ?? plain;
     this.fullest = slices.counter('fullest', 'queue');
