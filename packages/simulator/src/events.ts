@@ -6,7 +6,7 @@
  *      at(10, b) ─┘
  *
  * Between two events everything that was set going by the first comes to rest: promises are followed to the point where
- * they wait for simulated time. What waits for something outside, such as a socket, is not waited for.
+ * they wait for simulated time. What waits for something outside, such as a socket, is waited for only where `outside` tells of it.
  */
 import { Heap } from './heap.ts';
 import { type Random, random } from './random.ts';
@@ -20,6 +20,8 @@ export interface EventLoopOptions {
   readonly maxEvents?: number;
   /** Told of each event before it happens; what it throws ends the run. */
   readonly onEvent?: (atMs: number) => void;
+  /** What is under way outside of this world, if anything is: no time passes before it has come to an end. */
+  readonly outside?: () => Promise<unknown> | undefined;
 }
 
 export interface EventLoop {
@@ -43,7 +45,7 @@ interface Event {
 }
 
 export function eventLoop(options: EventLoopOptions = {}): EventLoop {
-  const { seed = 1, startMs = 0, maxEvents = 10_000_000, onEvent } = options;
+  const { seed = 1, startMs = 0, maxEvents = 10_000_000, onEvent, outside } = options;
   const events = new Heap<Event>((a, b) => (a.atMs === b.atMs ? a.order < b.order : a.atMs < b.atMs));
   const source = random(seed);
   let nowMs = startMs;
@@ -71,6 +73,10 @@ export function eventLoop(options: EventLoopOptions = {}): EventLoop {
     await turn();
     for (let happened = 0; ; happened += 1) {
       await comeToRest();
+      for (let waiting = outside?.(); waiting; waiting = outside?.()) {
+        await waiting;
+        await comeToRest();
+      }
       if (happened % eventsPerTurn === eventsPerTurn - 1) await turn();
       if (failure !== undefined) throw failure.error;
       const event = next();

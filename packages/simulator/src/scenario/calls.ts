@@ -17,7 +17,7 @@ interface SourcedArrival extends Arrival {
 }
 
 /** The names that sources have, each once; none where all calls would be in one group, and nobody gave it a name. */
-export function groupsOf({ sources }: Scenario): string[] {
+export function groupsOf({ sources }: Pick<Scenario, 'sources'>): string[] {
   const names = new Set(sources.map(({ name }) => name));
   const isOneByChance = names.size === 1 && sources.every(({ isNamed }) => !isNamed);
   return isOneByChance ? [] : [...names].filter((name) => name !== undefined);

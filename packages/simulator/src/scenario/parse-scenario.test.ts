@@ -30,6 +30,8 @@ function problemsOf(data: unknown): readonly string[] {
 
 const traffic = (shape: object) => ({ ...small, traffic: [shape] });
 
+const operations = (operation: unknown) => ({ ...small, operations: [operation] });
+
 describe('a mistake is told with its place, what it must be, and what it is', () => {
   const rows: [data: unknown, problem: string][] = [
     ['text', 'A scenario must be an object of name, about'],
@@ -200,6 +202,57 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     [{ ...servers, protect: { breaker: { isFailure: 'x' } } }, 'protect.breaker.isFailure is no field here.'],
     [{ ...servers, protect: { throttle: { k: 0 } } }, 'protect.throttle: k must be'],
     [{ ...servers, protect: { retry: { budget: { ratio: -1 } } } }, 'protect.retry.budget: ratio must be'],
+    // Operations.
+    [{ ...small, operations: {} }, 'operations must be a list of operations, such as - { at: 5s, do: reset'],
+    [operations('reset'), 'operations[0].do must be one of peek, penalize, reward, take, reset, block'],
+    [operations({ do: 'forget' }), 'operations[0].do must be one of peek, penalize'],
+    [operations({ do: 'reset', who: 'alice' }), 'operations[0].who is no field here. There are: at, do, every, key.'],
+    [operations({ do: 'reset', key: 7 }), 'operations[0].key must be a text, got 7.'],
+    [operations({ do: 'reset', at: 'soon' }), 'operations[0].at must be a time above 0, got "soon".'],
+    [operations({ do: 'reset', at: '10s' }), 'operations[0].at must be before the end of the run, got "10s".'],
+    [operations({ do: 'reset', every: '0s' }), 'operations[0].every must be a time above 0'],
+    [operations({ do: 'reset', every: 0.01 }), 'operations comes to more than 100000 operations, which is the most.'],
+    [operations({ do: 'penalize', cost: -1 }), 'operations[0].cost must be a number of 0 or more, got -1.'],
+    [operations({ do: 'block' }), 'operations[0].for must be a time above 0 such as 10s, got nothing.'],
+    [operations({ do: 'reserve', cost: 1, commit: 1 }), 'operations[0].after must be a time above 0 such as 10s'],
+    [operations({ do: 'reserve', cancel: 3, after: '1s' }), 'operations[0].cancel must be true, or left out, got 3.'],
+    [
+      operations({ do: 'reserve', cancel: true, commit: 1, after: '1s' }),
+      'operations[0].cancel must be left out beside a commit: a reservation ends once.',
+    ],
+    [
+      operations({ do: 'reserve', after: '1s' }),
+      'operations[0].after must be left out where there is neither commit nor cancel.',
+    ],
+    [operations({ do: 'set-clock' }), 'operations[0].do set-clock must have either back or ahead'],
+    [operations({ do: 'set-clock', back: '1s', ahead: '1s' }), 'operations[0].do set-clock must have either'],
+    [
+      operations({ do: 'set-clock', at: '1s', back: '2s' }),
+      'operations: set-clock must not go back to before the beginning of the run.',
+    ],
+    [operations({ do: 'release' }), 'operations: release must have a limit of algorithm concurrency.'],
+    [operations({ do: 'close' }), 'operations: close must have a schedule that it is done to.'],
+    [
+      { ...operations({ do: 'reset' }), limit: [small.limit, small.limit] },
+      'operations: reset must have one limit that it is done to, got 2.',
+    ],
+    [{ ...operations({ do: 'take' }), limit: { algorithm: 'concurrency', limit: 3 } }, 'operations: take: '],
+    [
+      { ...operations({ do: 'reset' }), limit: undefined, schedule: 'fair', service: '1s' },
+      'operations: reset must have a limit that it is done to.',
+    ],
+    [
+      { ...operations({ do: 'block-tenant', tenant: 'a' }), schedule: 'priority', service: '1s' },
+      'operations: block-tenant must have a schedule of kind fair, got priority.',
+    ],
+    [
+      { ...operations({ do: 'boost', of: 'nobody' }), schedule: 'priority', service: '1s' },
+      'operations[0].of must be the name of some traffic, got "nobody". None of it has a name.',
+    ],
+    [
+      { ...small, compare: [{ name: 'a', operations: [{ do: 'drain' }] }] },
+      'compare[0].operations: drain must have a schedule that it is done to.',
+    ],
     // Variants and claims.
     [{ ...small, compare: [] }, 'compare must have from 1 to 50 variants, got 0.'],
     [{ ...small, compare: [{ protect: null }] }, 'compare[0].name must be given'],

@@ -1,7 +1,9 @@
 /** From plain data, such as YAML gives, to a scenario; or to all that is wrong with it. */
 import type { Traffic } from '../traffic.ts';
+import { groupsOf } from './calls.ts';
 import { type Claim, parseClaim } from './claim.ts';
 import { parseLimit } from './parse-limit.ts';
+import { checkOperations, parseOperations } from './parse-operations.ts';
 import { parseProtect } from './parse-protect.ts';
 import { parseSchedule } from './parse-schedule.ts';
 import { checkIntervalMs, parseBalance, parseServers } from './parse-servers.ts';
@@ -14,7 +16,7 @@ export interface ParseScenarioOptions {
   readonly readLog?: (path: string) => Traffic;
 }
 
-const stageNames = ['service', 'limit', 'schedule', 'servers', 'balance', 'protect'] as const;
+const stageNames = ['service', 'limit', 'schedule', 'servers', 'balance', 'protect', 'operations'] as const;
 const fields = ['name', 'about', 'seed', 'duration', 'traffic', ...stageNames, 'compare', 'expect'];
 
 const longestMs = 366 * 86_400_000;
@@ -37,6 +39,7 @@ export function parseScenario(data: unknown, options: ParseScenarioOptions = {})
     durationMs,
     expectedCalls,
     isServiceGiven: sources.every(({ service }) => service !== undefined),
+    groups: groupsOf({ sources }),
   };
   if (expectedCalls > mostArrivals)
     problems.add('traffic', `comes to about ${Math.round(expectedCalls)} calls, and may be at most ${mostArrivals}.`);
@@ -61,10 +64,12 @@ interface Context {
   readonly expectedCalls: number;
   /** Every shape of the traffic says how long its calls take. */
   readonly isServiceGiven: boolean;
+  readonly groups: readonly string[];
 }
 
 /** Those of the stages that are given; `null` says that there is none. */
-function parseStages(data: Data, place: string, { durationMs, problems }: Context): Partial<Stages> {
+function parseStages(data: Data, place: string, context: Context): Partial<Stages> {
+  const { durationMs, problems } = context;
   const at = (field: string) => (place ? `${place}.${field}` : field);
   const read = {
     service: (value: unknown) => parseService(value, at('service'), problems),
@@ -73,6 +78,7 @@ function parseStages(data: Data, place: string, { durationMs, problems }: Contex
     servers: (value: unknown) => parseServers(value, at('servers'), durationMs, problems),
     balance: (value: unknown) => parseBalance(value, at('balance'), problems),
     protect: (value: unknown) => parseProtect(value, at('protect'), problems),
+    operations: (value: unknown) => parseOperations(value, at('operations'), context),
   };
   const stages = stageNames
     .filter((name) => data[name] !== undefined)
@@ -87,6 +93,7 @@ const noStages: Stages = {
   servers: undefined,
   balance: undefined,
   protect: undefined,
+  operations: undefined,
 };
 
 function parseVariants(data: unknown, common: Partial<Stages>, context: Context): Variant[] {
@@ -164,6 +171,7 @@ function checkStages(stages: Stages, place: string, { problems, isServiceGiven }
   if (protect && !servers) problems.add(at('servers'), 'must be given where there is a protect.');
   if ((servers || schedule) && !service && !isServiceGiven)
     problems.add(at('service'), 'must say how long calls take, such as 100ms, where there are servers or a schedule.');
+  checkOperations(stages, at('operations'), problems);
 }
 
 /** What happens without a call, or again and again for one: a run that nobody could wait for is refused. */

@@ -5,12 +5,16 @@
  *                   │           │           │           │           │
  *                   └───────────┴── refused, shed, too late, not made, failed: also an end
  */
+import { isConcurrency } from '../policy-kinds.ts';
 import type { AnswerBook } from './answer-book.ts';
 import type { Call } from './calls.ts';
-import type { Stages } from './scenario.ts';
+import { andThen, type Eventual } from './eventual.ts';
+import { isScheduleOperation } from './parse-operations.ts';
+import type { Operation, Stages } from './scenario.ts';
 import type { Slices } from './slices.ts';
 import { Ends } from './stages/ends.ts';
-import { LimitStage, type Pass } from './stages/limit-stage.ts';
+import { LimitStage, type LimitStageOptions, type Pass } from './stages/limit-stage.ts';
+import { OperationLog } from './stages/operation-log.ts';
 import { ProtectStage } from './stages/protect-stage.ts';
 import { ScheduleStage } from './stages/schedule-stage.ts';
 import { ServersStage } from './stages/servers-stage.ts';
@@ -24,7 +28,12 @@ export interface PipelineContext {
   readonly durationMs: number;
   readonly book: AnswerBook;
   readonly groups: readonly string[];
+  /** Where the numbers of the limits live. Default: memory of its own. */
+  readonly place: LimitStageOptions['place'];
 }
+
+/** So many calls may be under way to a store at once: enough to keep it busy, and few enough to end a run quickly. */
+const mostUnanswered = 1024;
 
 const freePass: Pass = { delayMs: 0, release: undefined };
 
@@ -36,37 +45,75 @@ export class Pipeline {
   private readonly servers: ServersStage | undefined;
   /** Where limits are all there is, what they let through is not followed any further. */
   private readonly ends: Ends | undefined;
+  private readonly log: OperationLog | undefined;
   private failure: { readonly error: unknown } | undefined;
+  /** Nothing comes of an answer but numbers: calls need not wait for those before them. */
+  private readonly mayRunAhead: boolean;
+  /** What a store other than memory has not answered yet. */
+  private readonly unanswered = new Set<Promise<void>>();
 
   constructor(stages: Stages, context: PipelineContext) {
     const { world, slices, groups, durationMs } = context;
-    const { limit, schedule, servers, balance, protect } = stages;
+    const { limit, schedule, servers, balance, protect, operations = [] } = stages;
     this.world = world;
-    this.limit = limit && new LimitStage({ ...context, limits: limit, isLast: !schedule && !servers });
+    const log = new OperationLog();
+    if (operations.length > 0) this.log = log;
+    const follow = (work: Eventual<void>): void => this.waitFor(work);
+    const isLast = !schedule && !servers;
+    this.limit = limit && new LimitStage({ ...context, limits: limit, isLast, operations, log, follow });
+    const hasLeases = limit?.some(({ policy }) => isConcurrency(policy)) === true;
+    this.mayRunAhead = isLast && !hasLeases && operations.length === 0;
     if (schedule || servers) this.ends = new Ends(slices, groups, durationMs, !limit);
-    this.schedule = schedule && new ScheduleStage({ ...context, schedule });
+    this.schedule = schedule && new ScheduleStage({ ...context, schedule, operations, log });
     this.protect = protect && new ProtectStage({ ...context, protect });
     this.servers = servers && balance && new ServersStage({ ...context, servers, balance });
+    for (const operation of operations) world.at(operation.atMs, () => this.operate(operation));
   }
 
-  arrive(call: Call): void {
+  /** A promise where the limits' store answers later, and the next call has to wait for that. */
+  arrive(call: Call): Promise<unknown> | undefined {
     if (this.failure) throw this.failure.error;
+    const answering = this.mayRunAhead ? undefined : this.answered();
+    if (answering) return answering.then(() => this.ask(call));
+    const asked = this.ask(call);
+    if (!(asked instanceof Promise)) return undefined;
+    if (!this.mayRunAhead) return asked;
+    this.waitFor(asked);
+    return this.unanswered.size < mostUnanswered ? undefined : this.answered();
+  }
+
+  private ask(call: Call): Eventual<void> {
     const pass = this.limit ? this.limit.enter(call) : freePass;
-    if (!pass) return;
-    const { delayMs, release } = pass;
+    return andThen(pass, (given) => given && this.go(call, given));
+  }
+
+  private go(call: Call, { delayMs, release }: Pass): void {
+    // Where limits are all there is, only what gives something back later is followed.
+    if (!this.ends && !release) return;
     if (delayMs > 0) this.world.at(call.atMs + delayMs, () => this.enter(call, release));
     else this.enter(call, release);
+  }
+
+  private operate(operation: Operation): void {
+    if (isScheduleOperation(operation)) this.schedule!.operate(operation);
+    else this.limit!.operate(operation);
+  }
+
+  /** Until a store other than memory has answered everything; `undefined` where it has. */
+  answered(): Promise<unknown> | undefined {
+    return this.unanswered.size === 0 ? undefined : Promise.all(this.unanswered);
   }
 
   private enter(call: Call, release: Pass['release']): void {
     const { ends, world } = this;
     if (!ends) {
-      if (release && call.serviceMs !== undefined) world.at(world.nowMs + call.serviceMs, () => release(world.nowMs));
+      if (release && call.serviceMs !== undefined)
+        world.at(world.nowMs + call.serviceMs, () => this.waitFor(release(world.nowMs)));
       return;
     }
     ends.begin(call);
     const end = (how: 'ok' | 'failed' | 'given-up'): void => {
-      release?.(world.nowMs);
+      if (release) this.waitFor(release(world.nowMs));
       ends.end(call, how, world.nowMs);
     };
     if (this.schedule) this.follow(this.scheduled(this.schedule, call, end));
@@ -95,6 +142,13 @@ export class Pipeline {
     return this.protect ? this.protect.run(attempt) : new Promise(attempt);
   }
 
+  private waitFor(work: Eventual<void>): void {
+    if (!(work instanceof Promise)) return;
+    const answered = work.finally(() => this.unanswered.delete(answered));
+    this.unanswered.add(answered);
+    this.follow(answered);
+  }
+
   /** Nobody else holds the promise: its error ends the run. */
   private follow(promise: Promise<void>): void {
     promise.catch((error: unknown) => {
@@ -108,6 +162,7 @@ export class Pipeline {
 
   report(findings: Findings): void {
     if (this.failure) throw this.failure.error;
-    for (const stage of [this.limit, this.ends, this.schedule, this.protect, this.servers]) stage?.report(findings);
+    for (const stage of [this.limit, this.ends, this.schedule, this.protect, this.servers, this.log])
+      stage?.report(findings);
   }
 }

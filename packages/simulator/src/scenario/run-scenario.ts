@@ -5,9 +5,10 @@
  *
  * The same scenario gives the same result, on every machine.
  */
+import type { Store } from 'sluice';
 import { AnswerBook } from './answer-book.ts';
 import { callsOf, groupsOf } from './calls.ts';
-import { Pipeline } from './pipeline.ts';
+import { Pipeline, type PipelineContext } from './pipeline.ts';
 import type { ScenarioResult, VariantResult } from './result.ts';
 import { mostArrivals, type Scenario, type Variant } from './scenario.ts';
 import { Slices, slicesPerRun } from './slices.ts';
@@ -19,6 +20,11 @@ export interface RunScenarioOptions {
   readonly onProgress?: (doneRatio: number) => void;
   /** Ends the run with its reason. */
   readonly signal?: AbortSignal;
+  /**
+   * Where the limits' numbers live, for as long as it runs: each variant has names of its own there. It is told the time of the run.
+   * Default: memory.
+   */
+  readonly store?: Store;
 }
 
 export async function runScenario(scenario: Scenario, options: RunScenarioOptions = {}): Promise<ScenarioResult> {
@@ -31,7 +37,8 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
       options.signal?.throwIfAborted();
       options.onProgress?.((i + nowMs / durationMs) / variants.length);
     };
-    done.push(await runVariant(scenario, variant, book, tell));
+    const place = options.store && { store: options.store, name: `variant-${i + 1}` };
+    done.push(await runVariant(scenario, variant, { book, tell, place }));
   }
   options.onProgress?.(1);
   const sliceMs = durationMs / slicesPerRun;
@@ -57,31 +64,42 @@ interface Done {
 /** Of the time that a variant has come to. Throws when the run is to end. */
 type Tell = (nowMs: number) => void;
 
-async function runVariant(scenario: Scenario, variant: Variant, book: AnswerBook, tell: Tell): Promise<Done> {
+/** Calls whose answers come from elsewhere take many times as long. */
+const storedCallsPerTurn = 256;
+
+interface VariantOptions extends Pick<PipelineContext, 'book' | 'place'> {
+  readonly tell: Tell;
+}
+
+async function runVariant(scenario: Scenario, variant: Variant, { book, tell, place }: VariantOptions): Promise<Done> {
   const { durationMs, seed } = scenario;
   const { stages, name } = variant;
   // Schedulers, protections and health checks wait by promises; everything else answers at once.
   const hasPromises = stages.schedule || stages.protect || stages.balance?.health;
-  const world = hasPromises ? patientWorld(seed, { tell }) : promptWorld({ tell });
+  const worldOptions = { tell, answered: () => pipeline.answered() };
+  const world = hasPromises ? patientWorld(seed, worldOptions) : promptWorld(worldOptions);
   const slices = new Slices(durationMs);
-  const pipeline = new Pipeline(stages, { world, slices, seed, durationMs, book, groups: groupsOf(scenario) });
+  const pipeline: Pipeline = new Pipeline(stages, { world, slices, seed, durationMs, book, place, groups: groupsOf(scenario) });
   for (let slice = 0; slice < slicesPerRun; slice += 1)
     world.at(Math.min(durationMs, (slice + 1) * slices.sliceMs), () => pipeline.endOfSlice(slice));
+  const callsPerTurn = place ? storedCallsPerTurn : happeningsPerTurn;
   let arrivals = 0;
   tell(0);
   await turn();
   for (const call of callsOf(scenario, stages.service)) {
     const passing = world.advance(call.atMs);
     if (passing) await passing;
-    pipeline.arrive(call);
+    const arriving = pipeline.arrive(call);
+    if (arriving) await arriving;
     arrivals += 1;
     if (arrivals > mostArrivals)
       throw new RangeError(`The traffic has more than ${mostArrivals} calls, which is the most.`);
-    if (arrivals % happeningsPerTurn > 0) continue;
+    if (arrivals % callsPerTurn > 0) continue;
     tell(call.atMs);
     await turn();
   }
   await world.advance(durationMs);
+  await pipeline.answered();
   const findings: Findings = { measures: new Measures(), texts: new Map(), notes: [] };
   pipeline.report(findings);
   const result = { name, measures: findings.measures.all, series: slices.series, notes: findings.notes };

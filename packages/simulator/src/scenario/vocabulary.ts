@@ -32,6 +32,9 @@ export const measureUnits = {
   started: 'count',
   shed: 'count',
   expired: 'count',
+  removed: 'count',
+  aborted: 'count',
+  closed: 'count',
   starved: 'count',
   waitMsMean: 'ms',
   waitMsP99: 'ms',
@@ -61,8 +64,8 @@ export const measureUnits = {
 
 export type MeasureName = keyof typeof measureUnits;
 
-/** Things in words: the first answers, picks and starts, and every state of the circuit. */
-export const textNames = ['answers', 'picks', 'starts', 'states'] as const;
+/** Things in words: the first answers, picks, starts and what came of operations, every state of the circuit, and how often a scheduler told what. */
+export const textNames = ['answers', 'picks', 'starts', 'operations', 'states', 'events'] as const;
 
 export type TextName = (typeof textNames)[number];
 

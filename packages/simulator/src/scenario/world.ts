@@ -21,6 +21,8 @@ export interface World {
 export interface WorldOptions {
   /** Told now and then which time it is, however long nobody calls; what it throws ends the run. */
   readonly tell: (nowMs: number) => void;
+  /** What others than memory have not answered yet, if anything: no time passes, and nothing happens, before they have. */
+  readonly answered: () => Promise<unknown> | undefined;
 }
 
 /** So many calls, or events that nobody waits for, later the real event loop has a turn, and progress is told. */
@@ -34,13 +36,15 @@ interface Event {
   readonly action: () => void;
 }
 
-export function promptWorld({ tell }: WorldOptions): World {
+export function promptWorld({ tell, answered }: WorldOptions): World {
   const events = new Heap<Event>((a, b) => (a.atMs === b.atMs ? a.order < b.order : a.atMs < b.atMs));
   let nowMs = 0;
   let order = 0;
   let happened = 0;
   const advance = (untilMs: number): Promise<void> | undefined => {
     for (let next = events.first(); next !== undefined && next.atMs <= untilMs; next = events.first()) {
+      const answering = answered();
+      if (answering) return answering.then(() => advance(untilMs));
       events.pop();
       nowMs = next.atMs;
       next.action();
@@ -65,10 +69,10 @@ export function promptWorld({ tell }: WorldOptions): World {
   };
 }
 
-export function patientWorld(seed: number, { tell }: WorldOptions): World {
+export function patientWorld(seed: number, { tell, answered }: WorldOptions): World {
   let happened = 0;
   // How many there may be was asked when the scenario was read. Turns of the real event loop it takes by itself.
-  const loop = eventLoop({ seed, maxEvents: Number.POSITIVE_INFINITY, onEvent });
+  const loop = eventLoop({ seed, maxEvents: Number.POSITIVE_INFINITY, onEvent, outside: answered });
   function onEvent(atMs: number): void {
     happened += 1;
     if (happened % eventsPerTelling === 0) tell(atMs);

@@ -49,8 +49,15 @@ export class LimitMeters {
     const ends = this.leases.map(({ meter }) => meter.begin(call));
     return (releasedMs) => {
       for (const end of ends) end();
-      release?.(releasedMs);
+      return release?.(releasedMs);
     };
+  }
+
+  /** What was granted to a key otherwise than to a call. */
+  take(key: string, cost: number, atMs: number): void {
+    if (cost === 0) return;
+    this.flush(atMs);
+    for (const { meter } of this.windows) meter.grant(atMs, cost, key);
   }
 
   report(measures: Measures): void {

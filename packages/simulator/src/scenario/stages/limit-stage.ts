@@ -4,20 +4,24 @@
  *      call ──► limits ──► refused: that is its end
  *                   └────► allowed ──► after its delay ──► on to the next stage
  */
+import type { Store } from 'sluice';
 import { canDelay } from '../../policy-kinds.ts';
 import type { AnswerBook } from '../answer-book.ts';
 import type { Call } from '../calls.ts';
-import type { Limit } from '../scenario.ts';
+import { andThen, type Eventual } from '../eventual.ts';
+import type { Limit, LimitOperation, Operation } from '../scenario.ts';
 import type { Counter, Slices } from '../slices.ts';
 import type { Findings, Measures } from '../vocabulary.ts';
 import type { World } from '../world.ts';
-import { deciding } from './deciding.ts';
+import { type Answer, type Deciding, deciding } from './deciding.ts';
 import { LimitMeters } from './limit-meters.ts';
+import type { OperationLog } from './operation-log.ts';
+import { SteppedClock } from './stepped-clock.ts';
 
 export interface Pass {
   readonly delayMs: number;
   /** Gives back what was taken for as long as the call is under way. */
-  readonly release: ((atMs: number) => void) | undefined;
+  readonly release: ((atMs: number) => Eventual<void>) | undefined;
 }
 
 export interface LimitStageOptions {
@@ -28,6 +32,12 @@ export interface LimitStageOptions {
   readonly book: AnswerBook;
   /** No stage follows. */
   readonly isLast: boolean;
+  readonly operations: readonly Operation[];
+  readonly log: OperationLog;
+  /** Where the numbers live, and what keeps those of this variant apart in it. Default: memory of its own. */
+  readonly place: { readonly store: Store; readonly name: string } | undefined;
+  /** Told what nobody waits for: the run goes on when it has come to an end. */
+  readonly follow: (work: Eventual<void>) => void;
 }
 
 const mostAnswersInWords = 40;
@@ -46,8 +56,14 @@ class Tally {
 }
 
 export class LimitStage {
-  private readonly ask: ReturnType<typeof deciding>;
+  private readonly deciding: Deciding;
   private readonly world: World;
+  /** What the limits go by; the meters go by the world's. */
+  private readonly clock: SteppedClock;
+  private readonly follow: LimitStageOptions['follow'];
+  private readonly log: OperationLog;
+  /** How each key gives back what it was given so far; kept only where an operation does it. */
+  private readonly givenTo: Map<string, ((atMs: number) => Eventual<void>)[]> | undefined;
   private readonly book: AnswerBook;
   private readonly groups: readonly string[];
   private readonly series: Record<'arrived' | 'refused' | 'remaining', Counter>;
@@ -62,6 +78,8 @@ export class LimitStage {
   /** Of this slice: what was left to whoever had least. `Infinity` while nobody has asked. */
   private leastLeft = Number.POSITIVE_INFINITY;
   private latestKey = '';
+  /** Of the call before, where answers come later. */
+  private latestPass: Promise<unknown> | undefined;
   private allowedCost = 0;
   private hasCosts = false;
   private firstRefusalMs: number | undefined;
@@ -70,9 +88,16 @@ export class LimitStage {
   private delayMsSum = 0;
   private delayMsMax = 0;
 
-  constructor({ limits, world, slices, groups, book, isLast }: LimitStageOptions) {
-    this.ask = deciding(limits, world);
+  constructor(options: LimitStageOptions) {
+    const { limits, world, slices, groups, book, isLast, operations, log, place, follow } = options;
+    this.clock = new SteppedClock(world.clock);
+    const later = (afterMs: number, action: (atMs: number) => Eventual<void>): void =>
+      world.at(world.nowMs + afterMs, () => follow(action(this.clock.at(world.nowMs))));
+    this.deciding = deciding({ limits, clock: this.clock, place, log, later });
     this.world = world;
+    this.follow = follow;
+    this.log = log;
+    this.givenTo = operations.some((operation) => operation.do === 'release') ? new Map() : undefined;
     this.book = book;
     this.groups = groups;
     this.byGroup = groups.map(() => new Tally());
@@ -88,9 +113,19 @@ export class LimitStage {
   }
 
   /** `undefined`: it was refused. */
-  enter(call: Call): Pass | undefined {
+  enter(call: Call): Eventual<Pass | undefined> {
+    const { key, cost, atMs } = call;
+    const question = { key, cost, atMs: this.clock.at(atMs) };
+    const asked = this.deciding.ask(question);
+    if (!(asked instanceof Promise)) return this.passOf(call, asked);
+    // In the order of the calls, whichever answer is here first.
+    const pass = Promise.all([asked, this.latestPass]).then(([answer]) => this.passOf(call, answer));
+    this.latestPass = pass;
+    return pass;
+  }
+
+  private passOf(call: Call, { decision, delayMs, release }: Answer): Pass | undefined {
     const { atMs, key, group } = call;
-    const { decision, delayMs, release } = this.ask.ask(call);
     const { allowed } = decision;
     this.latestKey = key;
     this.leastLeft = Math.min(this.leastLeft, decision.remaining);
@@ -101,7 +136,28 @@ export class LimitStage {
       return undefined;
     }
     if (group >= 0) this.byGroup[group]!.allowed += 1;
-    return { delayMs, release: this.meters.grant(call, delayMs, release) };
+    const giveBack = this.meters.grant(call, delayMs, release && ((worldMs) => release(this.clock.at(worldMs))));
+    if (giveBack) this.remember(key, giveBack);
+    return { delayMs, release: giveBack };
+  }
+
+  private remember(key: string, giveBack: (atMs: number) => Eventual<void>): void {
+    const given = this.givenTo?.get(key);
+    if (given) given.push(giveBack);
+    else this.givenTo?.set(key, [giveBack]);
+  }
+
+  operate(operation: LimitOperation): void {
+    const { nowMs } = this.world;
+    if (operation.do === 'set-clock') this.clock.step(operation.byMs);
+    else if (operation.do === 'release') {
+      const given = this.givenTo?.get(operation.key) ?? [];
+      this.log.say('release', given.length);
+      for (const giveBack of given) this.follow(giveBack(nowMs));
+    } else {
+      const granted = this.deciding.operate!(operation, this.clock.at(nowMs));
+      this.follow(andThen(granted, (cost) => this.meters.take(operation.key, cost, nowMs)));
+    }
   }
 
   private count({ atMs, cost, group }: Call, isAllowed: boolean, delayMs: number): void {
@@ -130,8 +186,8 @@ export class LimitStage {
     // While nobody asks, what was taken comes back: that is to be seen as well. Before anybody has, any key is as good as new.
     const left = Number.isFinite(this.leastLeft)
       ? this.leastLeft
-      : this.ask.remaining(this.latestKey, this.world.nowMs);
-    this.series.remaining.set(slice, left);
+      : this.deciding.remaining(this.latestKey, this.clock.at(this.world.nowMs));
+    this.follow(andThen(left, (value) => this.series.remaining.set(slice, value)));
     this.leastLeft = Number.POSITIVE_INFINITY;
   }
 

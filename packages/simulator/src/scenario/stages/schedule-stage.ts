@@ -1,44 +1,56 @@
 /** The stage in which calls wait for their turn. The schedulers are the library's; what they do to whom is counted here. */
 import type { SluiceError } from 'sluice';
-import { fairScheduler, leakyQueue, priorityScheduler, type Scheduler } from 'sluice/schedule';
+import type { Scheduler, SchedulerEvents } from 'sluice/schedule';
 import type { Call } from '../calls.ts';
 import { Samples } from '../samples.ts';
-import type { Schedule } from '../scenario.ts';
+import type { Operation, Schedule, ScheduleOperation } from '../scenario.ts';
 import type { Counter, Slices } from '../slices.ts';
 import type { Findings, Measures } from '../vocabulary.ts';
 import type { World } from '../world.ts';
-
-/** Ends when the call has: whoever runs it holds its place for so long. */
-export type Work = () => Promise<void>;
-
-type Run = (call: Call, work: Work) => Promise<void>;
+import type { OperationLog } from './operation-log.ts';
+import { type Scheduling, schedulingOf, type Work } from './scheduling.ts';
+import { StallingClock } from './stalling-clock.ts';
+import { type Waiting, WaitingTasks } from './waiting-tasks.ts';
 
 export interface ScheduleStageOptions {
   readonly schedule: Schedule;
   readonly world: World;
   readonly slices: Slices;
   readonly groups: readonly string[];
+  readonly operations: readonly Operation[];
+  readonly log: OperationLog;
 }
+
+type TaskOperation = Extract<ScheduleOperation, { readonly of: string }>;
 
 const mostStartsInWords = 40;
 
+const ways = ['shed', 'expired', 'removed', 'aborted', 'closed'] as const;
+type Way = (typeof ways)[number];
+
 /** What the library says of tasks that it does not run. */
-const givenUp: Readonly<Record<string, 'shed' | 'expired'>> = { 'queue-full': 'shed', 'task-expired': 'expired' };
+const givenUp: Readonly<Record<string, Way>> = {
+  'queue-full': 'shed',
+  'task-expired': 'expired',
+  'task-removed': 'removed',
+  'scheduler-closed': 'closed',
+};
+
+const eventNames: readonly (keyof SchedulerEvents)[] = ['queued', 'started', 'ended', 'shed', 'expired', 'removed'];
 
 /** Of a group, or of all. */
 class Waits {
   readonly waitMs = new Samples();
+  readonly gone: Record<Way, number> = { shed: 0, expired: 0, removed: 0, aborted: 0, closed: 0 };
   asked = 0;
-  shed = 0;
-  expired = 0;
   servedMs = 0;
 
   put(measures: Measures, of?: string): void {
-    const { waitMs, asked, shed, expired } = this;
+    const { waitMs, asked, gone } = this;
     measures.put('started', waitMs.count, of);
-    measures.put('shed', shed, of);
-    measures.put('expired', expired, of);
-    measures.put('starved', asked - waitMs.count - shed - expired, of);
+    // Nobody is taken out but by operations: where there are none, there is nothing to say of it.
+    for (const way of ways) if (way === 'shed' || way === 'expired' || gone[way] > 0) measures.put(way, gone[way], of);
+    measures.put('starved', asked - waitMs.count - ways.reduce((sum, way) => sum + gone[way], 0), of);
     measures.put('waitMsMean', waitMs.mean, of);
     measures.put('waitMsP99', waitMs.p99, of);
     measures.put('waitMsMax', waitMs.max, of);
@@ -47,8 +59,12 @@ class Waits {
 
 export class ScheduleStage {
   private readonly world: World;
+  private readonly scheduling: Scheduling;
   private readonly scheduler: Scheduler;
-  private readonly start: Run;
+  private readonly log: OperationLog;
+  /** Kept where operations ask for them. */
+  private readonly waitingTasks: WaitingTasks | undefined;
+  private readonly heard = new Map(eventNames.map((name) => [name, 0]));
   private readonly groups: readonly string[];
   private readonly all = new Waits();
   private readonly byGroup: readonly Waits[];
@@ -60,11 +76,17 @@ export class ScheduleStage {
   private gapMsMin = Number.POSITIVE_INFINITY;
   private gapMsMax = Number.NEGATIVE_INFINITY;
 
-  constructor({ schedule, world, slices, groups }: ScheduleStageOptions) {
+  constructor({ schedule, world, slices, groups, operations, log }: ScheduleStageOptions) {
     this.world = world;
-    const { scheduler, run } = schedulerOf(schedule, world);
-    this.scheduler = scheduler;
-    this.start = run;
+    this.log = log;
+    const stalls = operations.flatMap((operation) =>
+      operation.do === 'stall' ? [{ fromMs: operation.atMs, untilMs: operation.atMs + operation.forMs }] : [],
+    );
+    const clock = stalls.length === 0 ? world.clock : new StallingClock(world.clock, stalls);
+    this.scheduling = schedulingOf(schedule, clock);
+    this.scheduler = this.scheduling.scheduler;
+    if (operations.some((operation) => 'of' in operation)) this.waitingTasks = new WaitingTasks(groups);
+    for (const name of eventNames) this.scheduler.on(name, () => this.heard.set(name, this.heard.get(name)! + 1));
     this.groups = groups;
     this.byGroup = groups.map(() => new Waits());
     this.series = {
@@ -81,10 +103,12 @@ export class ScheduleStage {
     const enteredMs = world.nowMs;
     const mine = call.group < 0 ? [this.all] : [this.all, this.byGroup[call.group]!];
     for (const each of mine) each.asked += 1;
+    const task = this.waitingTasks?.add(call);
     let hasStarted = false;
     try {
-      await this.start(call, async () => {
+      await this.scheduling.run(call, task, async () => {
         hasStarted = true;
+        if (task) this.waitingTasks?.delete(task);
         const startedMs = world.nowMs;
         this.noteStart(call, startedMs);
         for (const each of mine) each.waitMs.add(startedMs - enteredMs);
@@ -97,12 +121,56 @@ export class ScheduleStage {
       return true;
     } catch (error) {
       if (hasStarted) throw error;
-      const end = givenUp[String((error as SluiceError).code)];
-      if (!end) throw error;
+      if (task) this.waitingTasks?.delete(task);
+      const way = task?.abort.signal.aborted ? 'aborted' : givenUp[String((error as SluiceError).code)];
+      if (!way) throw error;
       this.series.shed.add(world.nowMs);
-      for (const each of mine) each[end] += 1;
+      for (const each of mine) each.gone[way] += 1;
       return false;
     }
+  }
+
+  operate(operation: ScheduleOperation): void {
+    switch (operation.do) {
+      case 'boost':
+      case 'demote':
+      case 'remove':
+      case 'abort':
+        this.log.say(operation.do, this.operateOnTasks(operation));
+        return;
+      case 'block-tenant':
+      case 'wake-tenant':
+      case 'remove-tenant':
+        this.log.say(operation.do, this.scheduling.operateOnTenant!(operation.do, operation.tenant));
+        return;
+      case 'close':
+        this.log.say('close', this.scheduler.size);
+        this.scheduler.close();
+        return;
+      case 'drain': {
+        const { world } = this;
+        const fromMs = world.nowMs;
+        void this.scheduler.drain().then(() => this.log.say('drain', `${Math.round(world.nowMs - fromMs)}ms`));
+        return;
+      }
+      // Its clock knows of it from the beginning.
+      case 'stall':
+    }
+  }
+
+  /** To how many. */
+  private operateOnTasks(operation: TaskOperation): number {
+    const tasks = this.waitingTasks!.of(operation.of);
+    for (const task of tasks) this.operateOnTask(operation, task);
+    return tasks.length;
+  }
+
+  private operateOnTask(operation: TaskOperation, task: Waiting): void {
+    if ('by' in operation) {
+      task.priority += operation.do === 'boost' ? -operation.by : operation.by;
+      this.scheduling.update!(task.id, { priority: task.priority });
+    } else if (operation.do === 'remove') this.scheduling.remove!(task.id);
+    else task.abort.abort(new Error('The scenario says so.'));
   }
 
   private noteStart({ group, key }: Call, atMs: number): void {
@@ -133,26 +201,7 @@ export class ScheduleStage {
       if (this.all.servedMs > 0) measures.put('servedShare', waits.servedMs / this.all.servedMs, group);
     }
     texts.set('starts', this.words.join(' '));
+    texts.set('events', [...this.heard].map(([name, count]) => `${name} ${count}`).join(', '));
     if (this.groups.length > 0) notes.push(`first to start: ${this.words.join(' ')}`);
   }
-}
-
-function schedulerOf(schedule: Schedule, { clock }: World): { readonly scheduler: Scheduler; readonly run: Run } {
-  const deadlineOf = ({ source }: Call): number | undefined => {
-    const withinMs = source.deadlineMs ?? schedule.deadlineMs;
-    return withinMs === undefined ? undefined : clock.now() + withinMs;
-  };
-  if (schedule.kind === 'priority') {
-    const scheduler = priorityScheduler({ ...schedule.options, clock });
-    const run: Run = (call, work) =>
-      scheduler.run(work, { priority: call.source.priority, deadlineMs: deadlineOf(call) });
-    return { scheduler, run };
-  }
-  if (schedule.kind === 'fair') {
-    const scheduler = fairScheduler({ ...schedule.options, clock });
-    for (const [tenant, share] of Object.entries(schedule.tenants)) scheduler.add(tenant, share);
-    return { scheduler, run: (call, work) => scheduler.run(work, { tenant: call.key, deadlineMs: deadlineOf(call) }) };
-  }
-  const scheduler = leakyQueue({ ...schedule.options, clock });
-  return { scheduler, run: (call, work) => scheduler.run(work, { deadlineMs: deadlineOf(call) }) };
 }
