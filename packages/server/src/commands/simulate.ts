@@ -13,6 +13,7 @@ export function simulateCommand(): Command {
     .addOption(new Option('--duration <time>', 'another length than the scenario has, such as 5m').argParser(timeOf))
     .option('--json', 'print JSON')
     .option('--svg <file>', 'also write a picture')
+    .option('--redis <address>', 'decide the limits in this Redis, not in memory')
     .addOption(
       new Option('--columns <count>', 'width of the text (default: the terminal, else 100)').argParser(columnsOf),
     )
@@ -26,6 +27,10 @@ The same scenario and seed give the same result, on every machine. No time passe
   sluice simulate token-bucket-lasts --seed 7 --svg bucket.svg
   sluice simulate my-scenario.yaml --duration 5m --json
   sluice simulate --all
+  sluice simulate strict-algorithms --redis redis://127.0.0.1:6379
+
+With --redis the numbers of the limits live in Redis, under a prefix of their own, and are removed at the end. It decides as memory does; each
+call is a question to it, so it takes longer.
 
 A name of a ready scenario may be cut off where it is clear already.
 Exit codes: 0 ok, 1 a claim of the scenario does not hold, 2 bad usage or scenario, 130 interrupted.`,
@@ -33,17 +38,20 @@ Exit codes: 0 ok, 1 a claim of the scenario does not hold, 2 bad usage or scenar
     .action(run);
 }
 
+/** The second too: what was written into somebody's Redis goes before this does. */
+const interrupts = ['SIGINT', 'SIGTERM'] as const;
+
 async function run(target: string | undefined, flags: Omit<SimulateOptions, 'target'>): Promise<void> {
   const { env: environment, stdout, stderr } = process;
   const interrupt = new AbortController();
   // Once: whoever presses Ctrl-C again does not want to wait for a tidy end.
   const onInterrupt = () => interrupt.abort();
-  process.once('SIGINT', onInterrupt);
+  for (const signal of interrupts) process.once(signal, onInterrupt);
   try {
     const world = { environment, stdout, stderr, signal: interrupt.signal };
     process.exitCode = await simulate({ ...flags, target }, world);
   } finally {
-    process.off('SIGINT', onInterrupt);
+    for (const signal of interrupts) process.off(signal, onInterrupt);
   }
 }
 

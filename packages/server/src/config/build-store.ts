@@ -12,6 +12,7 @@ import type {
 } from './config.ts';
 import { memberAddress } from './member-address.ts';
 import { type Path, showValue } from './problem.ts';
+import { noRedisAddress } from './redis-address.ts';
 
 type StoreType = StoreConfig['type'];
 
@@ -65,11 +66,7 @@ function redisOf(given: Given, store: Data): RedisStoreConfig {
       ['store', 'url'],
       'is missing; the redis store needs the address of its server, such as redis://127.0.0.1:6379.',
     );
-  else if (!URL.canParse(String(store.url)))
-    list.add(
-      ['store', 'url'],
-      'is not an address. It is written redis://user:password@host:port, special characters percent-encoded.',
-    );
+  else if (!URL.canParse(String(store.url))) list.add(['store', 'url'], noRedisAddress);
   return {
     type: 'redis',
     url: store.url as string,

@@ -1,4 +1,5 @@
 /** Where the counts live. Each kind of store takes its own fields; a description begins with the kinds that take it. */
+import { mustBeRedisAddress, redisAddressPattern } from './redis-address.ts';
 import { choice, duration, flag, path, type SettingSchema, section, text, wholeNumber } from './schema-kinds.ts';
 
 const host = '(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@,?#\\[\\]]+)';
@@ -47,8 +48,8 @@ export const storeSchema = section(
         examples: ['redis://127.0.0.1:6379', 'rediss://:password@redis.internal:6380/0'],
         writeOnly: true,
       }),
-      pattern: '^rediss?://',
-      errorMessage: 'must be an address that begins with redis:// or rediss://',
+      pattern: redisAddressPattern,
+      errorMessage: mustBeRedisAddress,
     },
     prefix: text({ description: '`redis`: what every key begins with.', default: 'sluice:' }),
     cluster: flag({ description: '`redis`: the server is one of a Redis Cluster.', default: false }),

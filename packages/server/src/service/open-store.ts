@@ -1,5 +1,4 @@
 /** The store that a configuration asks for. */
-import type { Cluster, Redis } from 'ioredis';
 import { type Clock, type MemoryStore, memoryStore, type Store, tickClock } from 'sluice';
 import type { NodeStats } from '../cluster/cluster-node.ts';
 import type { ClusterDoor, NodeAddresses } from '../cluster/view.ts';
@@ -7,6 +6,7 @@ import type { ClientStoreConfig, Config, RedisStoreConfig, StoreConfig } from '.
 import { mostLargeKeys } from './ad-hoc-policies.ts';
 import type { Log } from './log.ts';
 import { readTls } from './read-tls.ts';
+import { redisClient, redisClusterClient } from './redis-client.ts';
 import { failsByItself, failureNumbers } from './store-failures.ts';
 
 export interface StoreStats {
@@ -62,20 +62,6 @@ export async function openStore(
       return openOwned(store, log, { token: security.tokens[0], tls: readTls(security.tls) });
     }
   }
-}
-
-/** The client library takes as much memory as half a million keys, so only who uses it loads it; likewise what stands between. */
-async function clientFor({ url, isCluster }: RedisStoreConfig): Promise<Redis | Cluster> {
-  const ioredis = await import('ioredis');
-  if (!isCluster) return new ioredis.Redis(url, { autoResendUnfulfilledCommands: false });
-  const { hostname, port, username, password, protocol } = new URL(url);
-  const redisOptions = {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === 'rediss:' && { tls: {} }),
-  };
-  const seeds = [{ host: hostname, port: Number(port || 6379) }];
-  return new ioredis.Cluster(seeds, { retryDelayOnFailover: 0, redisOptions });
 }
 
 function openMemory(maxKeys: number, clock: Clock): OpenStore {
@@ -139,9 +125,11 @@ async function openClient(config: ClientStoreConfig, log: Log): Promise<OpenStor
   };
 }
 
+/** What stands between is loaded only by who uses it, as the client is. */
 async function openRedis(config: RedisStoreConfig, log: Log): Promise<OpenStore> {
   const [{ degrade, layered }, { redisStore }] = await Promise.all([import('sluice/layers'), import('sluice/redis')]);
-  const client = await clientFor(config);
+  const { url, isCluster } = config;
+  const client = await (isCluster ? redisClusterClient(url) : redisClient(url));
   const { prefix, isFenced, timeoutMs, onFailure } = config;
   const layer = degrade({ after: timeoutMs, to: onFailure });
   const store = layered(redisStore({ client, prefix, fenced: isFenced }), layer);

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type RedisServer, startRedis } from '@sluice/test-servers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { simulateCommand } from '../commands/simulate.ts';
 
@@ -10,16 +11,24 @@ const [scenario] = [...guide.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text]) 
 const lines = [...guide.matchAll(/^sluice simulate (.*)$/gm)].map(([, line]) => line!);
 
 let folder: string;
-beforeAll(() => {
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
   folder = mkdtempSync(join(tmpdir(), 'sluice-simulate-guide-'));
   writeFileSync(join(folder, 'api.yaml'), scenario!);
   writeFileSync(join(folder, 'wrong.yaml'), scenario!.replace('rate: 20/s', 'rate: fast'));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(async () => {
+  await redis?.stop();
+  rmSync(folder, { recursive: true });
+});
 
-/** Whoever reads the guide has its files in the folder where they type. */
+/** Whoever reads the guide has its files in the folder where they type, and a Redis. */
 async function typed(line: string): Promise<{ exitCode: typeof process.exitCode; said: string }> {
-  const words = line.split(' ').map((word) => (/^\w+\.\w+$/.test(word) ? join(folder, word) : word));
+  const words = line
+    .replace('127.0.0.1:6379', `127.0.0.1:${redis.port}`)
+    .split(' ')
+    .map((word) => (/^\w+\.\w+$/.test(word) ? join(folder, word) : word));
   const { exitCode: before, stdout, stderr } = process;
   const writes = [stdout.write, stderr.write] as const;
   let said = '';

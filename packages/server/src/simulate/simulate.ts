@@ -11,10 +11,12 @@ import type { Problem } from '../config/problem.ts';
 import { whyNot } from '../config/why-not.ts';
 import { type ProgressStream, progressBar } from '../terminal/progress-bar.ts';
 import { wrapped } from '../terminal/words.ts';
+import { BadUsage } from './bad-usage.ts';
 import { paintFor } from './paint.ts';
 import { readLogTraffic } from './read-log-traffic.ts';
 import { type ReadScenario, readScenario } from './read-scenario.ts';
 import { aboutOf, type ReadyScenario, readyFolder, readyScenarios } from './ready-scenarios.ts';
+import type { RedisPlace } from './redis-place.ts';
 import { resultSvg } from './result-svg.ts';
 import { claimLines, resultLines, type TextOptions } from './result-text.ts';
 
@@ -29,6 +31,8 @@ export interface SimulateOptions {
   /** A file to write. */
   readonly svg?: string | undefined;
   readonly columns?: number | undefined;
+  /** The address of a Redis that the limits live in. Default: memory. */
+  readonly redis?: string | undefined;
 }
 
 export interface SimulateWorld {
@@ -46,8 +50,6 @@ const usualColumns = 100;
 /** On wider terminals lines would be too long to read. */
 const mostColumns = 160;
 
-class BadUsage extends Error {}
-
 export async function simulate(options: SimulateOptions, world: SimulateWorld): Promise<number> {
   const { stderr, signal } = world;
   try {
@@ -59,7 +61,8 @@ export async function simulate(options: SimulateOptions, world: SimulateWorld): 
       throw new BadUsage('--svg is a picture of one scenario: name it.');
     }
     if (options.list) return list(options, world);
-    return await (options.all ? runAll(options, world) : runOne(options.target!, options, world));
+    if (options.all) return await inPlace(options, world, (place) => runAll(options, { ...world, place }));
+    return await runOne(options.target!, options, world);
   } catch (error) {
     if (signal?.aborted) return 130;
     if (!(error instanceof BadUsage)) throw error;
@@ -88,31 +91,36 @@ async function runOne(target: string, options: SimulateOptions, world: SimulateW
   if (options.svg !== undefined) checkWritable(options.svg);
   const read = await readScenario(fileOf(target, world), options, readLogTraffic);
   if ('problems' in read) return refuse(read.problems, read, options, world);
-  const result = await run(read.scenario, 'simulating', world);
-  const { stdout, stderr } = world;
-  if (options.json) stdout.write(`${JSON.stringify(result, null, 2)}\n`);
-  else stdout.write(`${resultLines(result, textOptions(options, world)).join('\n')}\n`);
-  for (const note of read.notes) stderr.write(`${note}\n`);
-  // Last: a picture that fails must not take the page with it.
-  if (options.svg !== undefined) {
-    writeSvg(options.svg, result);
-    stderr.write(`The picture is in ${options.svg}.\n`);
-  }
-  return result.expectations.every(({ isMet }) => isMet) ? 0 : 1;
+  return inPlace(options, world, async (place) => {
+    const result = await run(read.scenario, 'simulating', { ...world, place });
+    const { stdout, stderr } = world;
+    if (options.json) stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+    else stdout.write(`${resultLines(result, textOptions(options, world)).join('\n')}\n`);
+    for (const note of read.notes) stderr.write(`${note}\n`);
+    if (place && !hasLimit(read.scenario)) stderr.write('This scenario has no limit: nothing of it lives in Redis.\n');
+    // Last: a picture that fails must not take the page with it.
+    if (options.svg !== undefined) {
+      writeSvg(options.svg, result);
+      stderr.write(`The picture is in ${options.svg}.\n`);
+    }
+    return result.expectations.every(({ isMet }) => isMet) ? 0 : 1;
+  });
 }
 
 /** Every ready scenario, and whether what it claims holds. */
-async function runAll(options: SimulateOptions, world: SimulateWorld): Promise<number> {
-  const { stdout } = world;
+async function runAll(options: SimulateOptions, world: PlacedWorld): Promise<number> {
+  const { stdout, stderr, place } = world;
   const text = textOptions(options, world);
   const ready = readyIn(world);
   const width = Math.max(...ready.map(({ name }) => name.length));
   const results: ScenarioResult[] = [];
+  let withoutLimit = 0;
   for (const { name, file } of ready) {
     const read = await readScenario(file, options, readLogTraffic);
     if ('problems' in read) return refuse(read.problems, read, options, world);
     const result = await run(read.scenario, name, world);
     results.push(result);
+    if (!hasLimit(read.scenario)) withoutLimit += 1;
     if (!options.json) stdout.write(`${verdictLines(name.padEnd(width), result, text).join('\n')}\n`);
   }
   const claims = results.flatMap(({ expectations }) => expectations);
@@ -122,6 +130,8 @@ async function runAll(options: SimulateOptions, world: SimulateWorld): Promise<n
     const held = broken === 0 ? `all ${claims.length} claims hold` : `${broken} of ${claims.length} claims do not hold`;
     stdout.write(`\n${ready.length} scenarios: ${held}.\n`);
   }
+  if (place && withoutLimit > 0)
+    stderr.write(`${withoutLimit} of ${ready.length} scenarios have no limit: nothing of them lives in Redis.\n`);
   return broken === 0 ? 0 : 1;
 }
 
@@ -134,10 +144,52 @@ function verdictLines(name: string, { expectations }: ScenarioResult, text: Text
   return [`${mark} ${name}  ${text.paint.text('faint', verdict)}`, ...claimLines(broken, text)];
 }
 
-async function run(scenario: Scenario, label: string, { stderr, signal }: SimulateWorld): Promise<ScenarioResult> {
-  const bar = progressBar({ stream: stderr, label });
+interface PlacedWorld extends SimulateWorld {
+  /** Where the limits live; memory where there is none. */
+  readonly place: RedisPlace | undefined;
+}
+
+/** Opens the Redis that was named, if one was, and leaves in it nothing of ours, however the work ends. */
+async function inPlace(
+  { redis }: SimulateOptions,
+  { stderr }: SimulateWorld,
+  work: (place: RedisPlace | undefined) => Promise<number>,
+): Promise<number> {
+  if (redis === undefined) return work(undefined);
+  const { openRedisPlace } = await import('./redis-place.ts');
+  const place = await openRedisPlace(redis);
+  let exitCode: number;
   try {
-    return await runScenario(scenario, { onProgress: bar.update, ...(signal === undefined ? {} : { signal }) });
+    exitCode = await work(place);
+  } catch (error) {
+    const told = place.toldOf(error);
+    const left = await place.close().then(
+      () => undefined,
+      (failure: Error) => failure,
+    );
+    // Both are to be known: what ended the work, and that something was left behind.
+    if (left && told instanceof BadUsage) throw new BadUsage(`${told.message}\n${left.message}`);
+    if (left) stderr.write(`${left.message}\n`);
+    throw told;
+  }
+  await place.close();
+  return exitCode;
+}
+
+function hasLimit({ variants }: Scenario): boolean {
+  return variants.some(({ stages }) => stages.limit !== undefined);
+}
+
+async function run(scenario: Scenario, label: string, world: PlacedWorld): Promise<ScenarioResult> {
+  const { stderr, signal, place } = world;
+  const bar = progressBar({ stream: stderr, label });
+  const where = place && hasLimit(scenario) ? { store: place.newStore() } : {};
+  try {
+    return await runScenario(scenario, {
+      onProgress: bar.update,
+      ...where,
+      ...(signal === undefined ? {} : { signal }),
+    });
   } catch (error) {
     // A replayed log has as many calls as it has: that they are too many is known only when they have come.
     if (error instanceof RangeError && error.message.startsWith('The traffic')) throw new BadUsage(error.message);

@@ -47,8 +47,12 @@ export class Pipeline {
   private readonly ends: Ends | undefined;
   private readonly log: OperationLog | undefined;
   private failure: { readonly error: unknown } | undefined;
-  /** Nothing comes of an answer but numbers: calls need not wait for those before them. */
-  private readonly mayRunAhead: boolean;
+  /**
+   * Nothing comes of an answer but numbers: calls need not wait for those before them. A store takes what is asked of one key in the order it
+   * was asked in; the first answer is waited for, because a store may have to make itself ready (Redis does not know the script yet).
+   */
+  private mayRunAhead = false;
+  private readonly isOnlyCounted: boolean;
   /** What a store other than memory has not answered yet. */
   private readonly unanswered = new Set<Promise<void>>();
 
@@ -61,8 +65,7 @@ export class Pipeline {
     const follow = (work: Eventual<void>): void => this.waitFor(work);
     const isLast = !schedule && !servers;
     this.limit = limit && new LimitStage({ ...context, limits: limit, isLast, operations, log, follow });
-    const hasLeases = limit?.some(({ policy }) => isConcurrency(policy)) === true;
-    this.mayRunAhead = isLast && !hasLeases && operations.length === 0;
+    this.isOnlyCounted = isLast && operations.length === 0 && limit?.length === 1 && !isConcurrency(limit[0]!.policy);
     if (schedule || servers) this.ends = new Ends(slices, groups, durationMs, !limit);
     this.schedule = schedule && new ScheduleStage({ ...context, schedule, operations, log });
     this.protect = protect && new ProtectStage({ ...context, protect });
@@ -77,7 +80,10 @@ export class Pipeline {
     if (answering) return answering.then(() => this.ask(call));
     const asked = this.ask(call);
     if (!(asked instanceof Promise)) return undefined;
-    if (!this.mayRunAhead) return asked;
+    if (!this.mayRunAhead) {
+      this.mayRunAhead = this.isOnlyCounted;
+      return asked;
+    }
     this.waitFor(asked);
     return this.unanswered.size < mostUnanswered ? undefined : this.answered();
   }

@@ -79,7 +79,15 @@ async function runVariant(scenario: Scenario, variant: Variant, { book, tell, pl
   const worldOptions = { tell, answered: () => pipeline.answered() };
   const world = hasPromises ? patientWorld(seed, worldOptions) : promptWorld(worldOptions);
   const slices = new Slices(durationMs);
-  const pipeline: Pipeline = new Pipeline(stages, { world, slices, seed, durationMs, book, place, groups: groupsOf(scenario) });
+  const pipeline: Pipeline = new Pipeline(stages, {
+    world,
+    slices,
+    seed,
+    durationMs,
+    book,
+    place,
+    groups: groupsOf(scenario),
+  });
   for (let slice = 0; slice < slicesPerRun; slice += 1)
     world.at(Math.min(durationMs, (slice + 1) * slices.sliceMs), () => pipeline.endOfSlice(slice));
   const callsPerTurn = place ? storedCallsPerTurn : happeningsPerTurn;
