@@ -17,6 +17,7 @@ local about = redis.call('XINFO', 'STREAM', KEYS[1])
 for i = 1, #about, 2 do
   if about[i] == 'entries-added' then posted = about[i + 1] end
 end
--- Asked after the line was cut, which may have taken what was not read. Fewer posted than were read: the line is another.
-local has_gap = cursor and (posted < tonumber(read) or posted - tonumber(read) > #messages)
+-- Asked after the line was cut, which may have taken what was not read: then there are fewer than were posted since. More: the line
+-- is another, and begins anew.
+local has_gap = cursor and posted - tonumber(read) ~= #messages
 return { now_ms, has_gap and 1 or 0, messages, posted }

@@ -1,7 +1,7 @@
 /** Instances that talk through a real Redis: how wrong they are together, and what becomes of counts when it fails. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RedisServer, startFaultProxy, startRedis, waitUntil } from '@sluice/test-servers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type Address, type Connected, standaloneClients } from '../../stores/redis/clients.test-support.ts';
@@ -10,6 +10,7 @@ import { audit } from '../../testing/auditor/auditor.ts';
 import type { Grant } from '../../testing/auditor/grant.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import { seededRandom } from '../../vocabulary/random.ts';
 import { type ApproximateLayer, type ApproximateOptions, approximate } from './approximate.ts';
 import type { Exchange } from './exchange.ts';
 import { type RedisExchangeOptions, redisExchange } from './redis-exchange.ts';
@@ -17,6 +18,7 @@ import { type RedisExchangeOptions, redisExchange } from './redis-exchange.ts';
 const families = [standaloneClients['ioredis 6'], standaloneClients['node-redis 6']] as const;
 const policy = slidingLog({ limit: 120, window: 1000 });
 const intervalMs = 50;
+const random = seededRandom(inject('propertySeed'));
 
 let server: RedisServer;
 let open: { close(): unknown }[];
@@ -101,7 +103,7 @@ describe('instances with clients of their own', () => {
     const endMs = performance.now() + 2200;
     while (performance.now() < endMs) {
       for (const instance of instances) {
-        for (let calls = Math.floor(Math.random() ** 4 * 12); calls > 0; calls -= 1) call(instance);
+        for (let calls = Math.floor(random() ** 4 * 12); calls > 0; calls -= 1) call(instance);
       }
       await sleep(5);
     }
@@ -176,12 +178,14 @@ describe('instances with clients of their own', () => {
     expect(instances.map((instance, i) => usedBy([instance]) - before[i]!)).toEqual([60, 60]);
     await server.restart();
     // What is not known of the time without is not relied on: until a window has passed since.
-    await awake(instances, 'all exchange again', () => instances.every(({ layer }) => !layer.stats().isLost));
     const all = usedBy(instances);
-    for (const instance of instances) {
-      expect(instance.layer.stats()).toMatchObject({ told: usedBy([instance]), heard: all - usedBy([instance]) });
-      expect(call(instance).degraded).toBeUndefined();
-    }
+    await awake(instances, 'all exchange again, and know what the others used', () =>
+      instances.every((instance) => {
+        const { isLost, told, heard } = instance.layer.stats();
+        return !isLost && told === usedBy([instance]) && heard === all - told;
+      }),
+    );
+    for (const instance of instances) expect(call(instance).degraded).toBeUndefined();
   });
 
   it('are careful for a window after everything was flushed', async () => {
@@ -241,7 +245,7 @@ describe('the exchange in Redis', () => {
     let gaps = 0;
     // However the line is cut, nothing goes missing in silence.
     for (let round = 0; round < 30; round += 1) {
-      const others = Math.floor(Math.random() * 60);
+      const others = Math.floor(random() * 60);
       for (let i = 0; i < others; i += 1) await post('other');
       const reply = await post('reader', cursor);
       posted += others + 1;
@@ -257,6 +261,16 @@ describe('the exchange in Redis', () => {
     expect((await post('reader', cursor)).hasGap).toBe(true);
     expect(await server.call<number>('XLEN', 'sluice:usage')).toBeLessThanOrEqual(200);
     expect(gaps).toBeLessThan(30);
+  });
+
+  it('says so when everything is gone, however many were posted since', async () => {
+    const post = await begin();
+    const { cursor } = await post('reader');
+    await server.call('FLUSHALL');
+    for (let others = 0; others < 3; others += 1) await post('other');
+    const reply = await post('reader', cursor);
+    expect(reply.hasGap).toBe(true);
+    expect((await post('reader', reply.cursor)).hasGap).toBe(false);
   });
 
   it('forgets what is older than it keeps, and says so to whoever had not read it', async () => {
