@@ -122,6 +122,13 @@ describe('intervals', () => {
     [counter, '110-120 110-120 190-199', true, true, 'in one window'],
     [counter, '110-120 110-120 190-200', false, true, 'the last may be in the next'],
     [counter, '100-120 110-120 200-201', false, false, 'it is in the next'],
+    [
+      smooth({ limit: 1, window: 1, warmup: 40 }),
+      '0-2 138-138:0.1 138-138:0.1',
+      false,
+      false,
+      'one call more, as large as any so far, however uncertain its moment',
+    ],
     [estimate, '90-99:4 140-149:2', true, true, 'less than half has passed at the latest'],
     [estimate, '90-99:4 140-150:2', false, true, 'half may have passed'],
     [estimate, '90-100:4 140-149:2', true, true, 'in whichever window the four were'],

@@ -27,12 +27,17 @@ abstract class RateMeter implements Meter {
     this.numbers = bucketNumbers(clause.limit, clause.windowMs, clause.burst || 1);
   }
 
-  abstract take(arriveMs: number, leaveMs: number, cost: number): void;
+  take(arriveMs: number, leaveMs: number, cost: number): void {
+    // Whatever is left out below, its size is not: the promise allows one call more, the largest so far.
+    this.#largest = Math.max(this.#largest, cost);
+    this.weigh(arriveMs, leaveMs, cost);
+  }
+
+  protected abstract weigh(arriveMs: number, leaveMs: number, cost: number): void;
 
   /** `level` parts are more than what drained between the two moments. */
-  protected report(level: number, fromMs: number, toMs: number, cost: number): void {
+  protected report(level: number, fromMs: number, toMs: number): void {
     const { unit, drain } = this.numbers;
-    this.#largest = Math.max(this.#largest, cost);
     const room = this.#clause.burst + (this.#clause.lends ? this.#largest : 0);
     const drained = ((toMs - fromMs) * drain) / unit;
     this.used = level / unit + drained;
@@ -69,14 +74,14 @@ export class CertainRateMeter extends RateMeter {
     this.#longestMs = clause.windowMs + (clause.burst * clause.windowMs) / clause.limit;
   }
 
-  take(arriveMs: number, leaveMs: number, cost: number): void {
+  protected weigh(arriveMs: number, leaveMs: number, cost: number): void {
     if (arriveMs - leaveMs > this.#longestMs) return;
     if (Number.isNaN(this.#originMs)) this.#originMs = leaveMs;
     this.#forgetBefore(arriveMs - this.#longestMs);
     this.#insert(leaveMs, cost * this.numbers.unit);
     const last = this.#begins.length - 1;
     const drained = (arriveMs - this.#originMs) * this.numbers.drain;
-    this.report(this.#total - this.#lows[last]! - drained, this.#lowestFromMs[last]!, arriveMs, cost);
+    this.report(this.#total - this.#lows[last]! - drained, this.#lowestFromMs[last]!, arriveMs);
     if (Math.abs(drained) > largestSum || this.#total > largestSum) this.#moveOrigin(leaveMs);
   }
 
@@ -131,14 +136,14 @@ export class PossibleRateMeter extends RateMeter {
   #levelMs = Number.NEGATIVE_INFINITY;
   #emptyMs = Number.NEGATIVE_INFINITY;
 
-  take(arriveMs: number, leaveMs: number, cost: number): void {
+  protected weigh(arriveMs: number, leaveMs: number, cost: number): void {
     while (this.#underWay.firstMs < arriveMs) {
       this.#drainUntil(this.#underWay.firstMs);
       this.#level += this.#underWay.remove();
     }
     this.#drainUntil(arriveMs);
     this.#underWay.add(leaveMs, cost * this.numbers.unit);
-    this.report(this.#level + this.#underWay.sum, this.#emptyMs, arriveMs, cost);
+    this.report(this.#level + this.#underWay.sum, this.#emptyMs, arriveMs);
     this.quietMs = Math.max(this.quietMs, leaveMs + (this.#level + this.#underWay.sum) / this.numbers.drain);
   }
 
