@@ -1,13 +1,12 @@
-// Whatever is sent, the door lives, answers in kind or hangs up, and serves the others. The seed is printed; FUZZ_SEED replays it.
+// Whatever is sent, the door lives, answers in kind or hangs up, and serves the others. PROPERTY_SEED takes another seed.
 import { seededRandom } from 'sluice/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { documentedApi } from './documented.test-support.ts';
 import { answeringLater, checkBytes, type Json, type Opened, open, RawClient } from './http-door.test-support.ts';
 import { openApiDocument } from './openapi.ts';
 import { routesOf } from './routes.ts';
 
-const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
-
+const seed = inject('propertySeed');
 const random = seededRandom(seed);
 const below = (n: number): number => Math.floor(random() * n);
 const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T;

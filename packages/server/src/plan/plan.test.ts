@@ -327,12 +327,15 @@ describe('a plan', () => {
     fc.assert(
       fc.property(rate, rate, (a, b) => {
         const [few, many] = [Math.min(a, b), Math.max(a, b)];
-        const nodes = (checksPerSecond: number) => nodesOf(planned(asked({ checksPerSecond })));
-        expect(nodes(few)).toBe(nodes(few));
-        // The ring is a bit uneven: one node more may make the fullest fuller.
-        expect(nodes(many)).toBeGreaterThanOrEqual(nodes(few) - 2);
+        const planFor = (checksPerSecond: number) => planned(asked({ checksPerSecond }));
+        const [forFew, forMany] = [planFor(few), planFor(many)];
+        expect(nodesOf(planFor(few))).toBe(nodesOf(forFew));
+        // One cluster is taken where one is enough, though shards may come out more even in two, of fewer nodes in all.
+        if (forFew.size.clusters === 1 && forMany.size.clusters > 1) return;
+        // The ring is a bit uneven: one node more may make the fullest of a cluster fuller.
+        expect(nodesOf(forMany)).toBeGreaterThanOrEqual(nodesOf(forFew) - 2 * forMany.size.clusters);
       }),
-      { numRuns: 30 },
+      { numRuns: 30, examples: [[12_906_937, 12_845_161]] },
     );
   });
 });

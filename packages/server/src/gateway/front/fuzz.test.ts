@@ -1,10 +1,9 @@
-// Whatever is sent, the front lives, hands on what is a request and nothing else, and serves the others. The seed is printed; FUZZ_SEED
-// replays it.
-
+// Whatever is sent, the front lives, hands on what is a request and nothing else, and serves the others.
+// PROPERTY_SEED takes another seed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitUntil } from '@sluice/test-servers';
 import { seededRandom } from 'sluice/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import type { Exchange } from '../exchange.ts';
 import { malformedCorpus } from '../wire/malformed-corpus.test-support.ts';
 import { wellFormedCorpus } from '../wire/well-formed-corpus.test-support.ts';
@@ -19,8 +18,7 @@ import {
   preface,
 } from './http2/http2-client.test-support.ts';
 
-const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000);
-
+const seed = inject('propertySeed');
 const random = seededRandom(seed);
 const below = (n: number): number => Math.floor(random() * n);
 const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T;

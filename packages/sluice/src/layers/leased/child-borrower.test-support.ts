@@ -12,6 +12,7 @@ import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { redisStore } from '../../stores/redis/redis-store.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import { seededRandom } from '../../vocabulary/random.ts';
 import { leasedStore } from './leased-store.ts';
 import type { Lending } from './lending.ts';
 import { type LeasedOptions, settingsOf } from './settings.ts';
@@ -30,6 +31,8 @@ export interface BorrowerOrders {
   readonly holdMsMost: number;
   /** Takes away what ends a loan here, to see that the auditor notices. */
   readonly isEndless: boolean;
+  /** Of how long it holds, and how much it calls. */
+  readonly seed: number;
 }
 
 /** Sent when it has ended as it was told to. */
@@ -44,6 +47,7 @@ const orders = JSON.parse(process.argv[2] ?? '') as BorrowerOrders;
 const client = new Redis(orders.port, '127.0.0.1', { autoResendUnfulfilledCommands: false, retryStrategy: () => 20 });
 // What is lost with a connection is told to whoever called.
 client.on('error', () => undefined);
+const random = seededRandom(orders.seed);
 const settings = settingsOf(orders.lease);
 const store = leasedStore(
   redisStore({ client, prefix: orders.prefix }),
@@ -87,8 +91,8 @@ async function hoard(place: number, policy: Policy, key: string): Promise<void> 
 
   while (!isOver) {
     await ask();
-    await hold(Math.random() * orders.holdMsMost);
-    await Promise.all(Array.from({ length: 1 + Math.floor(Math.random() * orders.mostCalls) }, ask));
+    await hold(random() * orders.holdMsMost);
+    await Promise.all(Array.from({ length: 1 + Math.floor(random() * orders.mostCalls) }, ask));
   }
 }
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type FaultProxy, type RedisServer, startFaultProxy, startRedis, waitUntil } from '@sluice/test-servers';
 import { build } from 'rolldown';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { limiter } from '../../limit/limiter.ts';
@@ -17,6 +17,7 @@ import { redisStore } from '../../stores/redis/redis-store.ts';
 import { type AuditReport, audit } from '../../testing/auditor/auditor.ts';
 import type { GrantBetween } from '../../testing/auditor/grant.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import { seededRandom } from '../../vocabulary/random.ts';
 import { layered } from '../layered.ts';
 import { type Clients, clientsOf, scriptCallsDuring } from '../real-redis.test-support.ts';
 import type { BorrowerOrders, BorrowerReport } from './child-borrower.test-support.ts';
@@ -51,6 +52,7 @@ describe('borrowers in processes of their own', () => {
   ];
   const keys = ['hot', 'hotter'];
   const leaseMs = 120;
+  const random = seededRandom(inject('propertySeed'));
 
   const alive = new Set<ChildProcess>();
   const files: string[] = [];
@@ -74,6 +76,7 @@ describe('borrowers in processes of their own', () => {
       // Mostly for as long as it may be kept, sometimes for longer.
       holdMsMost: 1.2 * leaseMs,
       isEndless: false,
+      seed: inject('propertySeed') + files.length,
       ...own,
     };
     const child = fork(program, [JSON.stringify(orders)], { execArgv: [] });
@@ -126,7 +129,7 @@ describe('borrowers in processes of their own', () => {
     const killed = start(prefix);
     await untilAllWereGranted();
     for (let round = 0; round < 8; round += 1) {
-      await stopAndGo(stopped, 150 + Math.random() * 250);
+      await stopAndGo(stopped, 150 + random() * 250);
       if (round % 2 === 0) proxy.cut();
       else {
         // The server has lent, and nobody hears of it.

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { type ErrorCode, errorCodes, SluiceError } from '../../vocabulary/errors.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import { PassingClock, turn } from '../passing-clock.test-support.ts';
@@ -384,7 +384,7 @@ describe('the signal of the caller', () => {
 describe('the budget of a retry', () => {
   it('is its own unless one is given: however much fails, there is one retry for ten calls, and one a second', async () => {
     const clock = new PassingClock();
-    const retrying = retry({ clock, attempts: 10 });
+    const retrying = retry({ clock, attempts: 10, random: seededRandom(inject('propertySeed')) });
     let made = 0;
     const calls = Array.from({ length: 1000 }, () =>
       retrying.run(async () => {
