@@ -6,8 +6,8 @@
  *                     └── the client left, the handler threw, the body failed or was cancelled: told as well
  */
 import type { Answer } from '../../vocabulary/answer.ts';
-import { type Gate, type Passage, refusalText } from '../middleware/gate.ts';
-import { leftStatus, type Refused } from '../middleware/options.ts';
+import type { Gate, Passage } from '../middleware/gate.ts';
+import { leftStatus } from '../middleware/options.ts';
 import { withHeaders } from './response-headers.ts';
 
 /** Nobody reads it: the client has left. */
@@ -105,11 +105,4 @@ function watched(response: Response, begin: () => void, over: (isComplete: boole
   };
   // Nothing is read ahead of what the client takes.
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), response);
-}
-
-/** A refusal as `application/problem+json`, with its headers. */
-export function refusal(refused: Refused): Response {
-  // All at once: servers that make a response themselves are slower with one that was written to.
-  const headers = { 'Content-Type': 'application/problem+json', ...refused.headers };
-  return new Response(refusalText(refused), { status: refused.status, headers });
 }

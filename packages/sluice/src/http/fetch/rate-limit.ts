@@ -8,8 +8,9 @@ import type { Answer } from '../../vocabulary/answer.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
-import { goThrough, isPlain, refusal } from './go-through.ts';
+import { goThrough, isPlain } from './go-through.ts';
 import { type AddressOf, fetchReader } from './reader.ts';
+import { refusal } from './refusal.ts';
 import { withHeaders } from './response-headers.ts';
 
 /** Answers what is refused. */
@@ -51,10 +52,7 @@ export function rateLimit<R extends Request = Request, Rest extends unknown[] = 
   const { skip, key, cost, subject } = options;
   const isLater = [skip, key, cost, subject].some((option) => typeof option === 'function');
   const enter = (request: R, rest: readonly unknown[]) => {
-    if (isLater) {
-      if (rest.length > 0) rests.set(request, rest);
-      return entrance.enter(request);
-    }
+    if (isLater && rest.length > 0) rests.set(request, rest);
     current = rest;
     try {
       return entrance.enter(request);

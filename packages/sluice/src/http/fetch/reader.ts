@@ -28,7 +28,5 @@ export function fetchReader<R extends Request, Rest extends unknown[]>(
 /** The path of an absolute URL, without its query. Requests have it in its normal form, so that nothing has to be parsed. */
 export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2);
-  if (start === -1) return '/';
-  const end = url.slice(start).search(/[?#]/);
-  return end === -1 ? url.slice(start) : url.slice(start, start + end);
+  return start === -1 ? '/' : url.slice(start).replace(/[?#].*/s, '');
 }

@@ -19,14 +19,13 @@ export function withHeaders<Result extends Response | undefined>(
   if (response === undefined) return response;
   const { status } = response;
   if (status < 200) return response;
-  if (status !== 200 && bodiless.has(status)) return written(new Response(response.body, response), headers);
   try {
-    return written(response, headers);
+    if (!bodiless.has(status)) return written(response, headers);
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
     // What came out of fetch() cannot be written to.
-    return written(new Response(response.body, response), headers);
+    if (!(error instanceof TypeError)) throw error;
   }
+  return written(new Response(response.body, response), headers);
 }
 
 function written(response: Response, headers: RateLimitHeaders): Response {

@@ -13,7 +13,7 @@ export function headerWords(name: string): HeaderWords {
   let words = known.get(name);
   if (words === undefined) {
     const lower = name.toLowerCase();
-    words = { lower, set: /^x-ratelimit|^ratelimit/.exec(lower)?.[0] ?? lower };
+    words = { lower, set: /^(x-)?ratelimit/.exec(lower)?.[0] ?? lower };
     known.set(name, words);
   }
   return words;
