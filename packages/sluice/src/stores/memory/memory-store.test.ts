@@ -94,10 +94,10 @@ describe('the bound', () => {
     const clock = new TestClock();
     const store = memoryStore({ clock });
     const limit = limiter(strict, { store });
-    for (let key = 0; key < 1000; key += 1) limit.check(`old-${key}`);
-    clock.advance(1000);
-    for (let key = 0; key < 1100; key += 1) limit.check(`new-${key}`);
-    expect(store.stats().keys).toBeLessThanOrEqual(1100);
+    for (let key = 0; key < 2000; key += 1) limit.check(`old-${key}`);
+    clock.advance(2000);
+    for (let key = 0; key < 2200; key += 1) limit.check(`new-${key}`);
+    expect(store.stats().keys).toBeLessThanOrEqual(2200);
   });
 
   it('holds for a batch: all of its newcomers find room, or none is admitted', () => {
@@ -425,8 +425,8 @@ describe('a changed policy', () => {
     const store = memoryStore({ clock });
     const ask = (key: string, window: '1m' | '1h') =>
       store.apply([{ name: 'rule', key, policy: slidingLog({ limit: 1, window }), cost: 1 }])[0]!;
-    ask('early', '1m');
-    clock.advance(60_000);
+    for (let i = 0; i < 2000; i += 1) ask(`early ${i}`, '1m');
+    clock.advance(61_000);
     for (const key of ['a', 'b', 'c']) ask(key, '1m');
     expect(ask('stranger', '1h')).toMatchObject({ allowed: false, retryAfterMs: 59 * 60_000 });
     // From now on nothing is forgotten before an hour has passed, so later strangers are strangers.
@@ -434,6 +434,19 @@ describe('a changed policy', () => {
     for (const key of ['d', 'e', 'f']) ask(key, '1m');
     expect(ask('stranger', '1h').allowed).toBe(true);
     expect(ask('new', '1h').allowed).toBe(true);
+  });
+
+  it('forgets nobody while there are only few, and then a few at a time', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = memoryStore({ clock });
+    const ask = (key: string) => store.apply([{ name: 'rule', key, policy: gcra({ limit: 1, window: '1s' }), cost: 1 }]);
+    for (let i = 0; i < 1000; i += 1) ask(`early ${i}`);
+    clock.advance(60_000);
+    for (let i = 0; i < 20; i += 1) ask(`later ${i}`);
+    expect(store.stats().keys).toBe(1020);
+    for (let i = 0; i < 2000; i += 1) ask(`last ${i}`);
+    // All who came early are as good as new, and were looked at.
+    expect(store.stats().keys).toBe(2020);
   });
 
   it('with a longer strict window knows a stranger when nothing was forgotten', () => {

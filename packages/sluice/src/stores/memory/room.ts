@@ -1,9 +1,9 @@
 /**
  * How many keys there may be, over all names, and who is forgotten to make room for a newcomer.
  *
- * Each newcomer makes it look at a few keys and forget those that are as good as new: no timer, no pause. When it is full
- * of living keys, a strict policy refuses the newcomer rather than forget a limited key; the others forget the one that is
- * closest to being as good as new, among those looked at.
+ * Each newcomer makes it look at a few keys, unless there are only few, and forget those that have been as good as new for a
+ * while: no timer, no pause. When it is full of living keys, a strict policy refuses the newcomer rather than forget a limited
+ * key; the others forget the one that is closest to being as good as new, among those looked at.
  */
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero } from '../../vocabulary/policy.ts';
@@ -34,6 +34,12 @@ export interface MemoryStoreStats {
 // How many keys a newcomer makes it look at, and how many at most when it is full.
 const looksPerNewcomer = 2;
 const looksWhenFull = 32;
+// Whoever is far below the limit is as good as new at each call. To be forgotten and added again each time would cost four times the
+// call, so nobody is while there are only few, and of many only those who have been as good as new for a while.
+const fewKeys = 1024;
+const idleMs = 1000;
+// Tables with fewer keys than this are what policies leave behind that change with each request.
+const keysPerTable = 8;
 const measuredEvery = 1024;
 
 export function roomFor(maxKeys = 1_000_000): Room {
@@ -59,7 +65,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
       const most = maxKeys - newcomers;
       if (stats.keys <= most) {
         // On a caller's own time each key may have its own timeline, so only a full store forgets by it.
-        if (moment.isClock) look(looksPerNewcomer, most, moment);
+        if (moment.isClock && !areFew()) look(looksPerNewcomer, most, moment);
         return true;
       }
       const evictable: Evictable[] = [];
@@ -82,6 +88,10 @@ export function roomFor(maxKeys = 1_000_000): Room {
       return stats.keys <= most;
     },
   };
+
+  function areFew(): boolean {
+    return stats.keys < fewKeys && stats.keys >= keysPerTable * (room.tables.length - 1);
+  }
 
   // Finding it out each time would take longer than the rest.
   let largestTable = 0;
@@ -115,7 +125,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
       }
       looks -= 1;
       const inMs = forgettableInMs(table, rows.cells, at, nowMs);
-      if (inMs <= 0) {
+      if (inMs <= (evictable ? 0 : -idleMs)) {
         dropped(table, latestChargeMs(table, nowMs), nowMs);
         rows.removeNext();
       } else if (evictable && !table.algorithm.strict) insertEvictable(evictable, table, inMs, stats.keys - most);
