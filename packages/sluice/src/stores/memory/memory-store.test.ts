@@ -439,7 +439,8 @@ describe('a changed policy', () => {
   it('forgets nobody while there are only few, and then a few at a time', () => {
     const clock = new TestClock(1_700_000_000_000);
     const store = memoryStore({ clock });
-    const ask = (key: string) => store.apply([{ name: 'rule', key, policy: gcra({ limit: 1, window: '1s' }), cost: 1 }]);
+    const ask = (key: string) =>
+      store.apply([{ name: 'rule', key, policy: gcra({ limit: 1, window: '1s' }), cost: 1 }]);
     for (let i = 0; i < 1000; i += 1) ask(`early ${i}`);
     clock.advance(60_000);
     for (let i = 0; i < 20; i += 1) ask(`later ${i}`);
