@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type RedisServer, startRedis, waitUntil } from '@sluice/test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { patienceMs } from '../simulate/redis-place.ts';
 import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -131,6 +132,15 @@ describe('sluice simulate --redis', () => {
     const { exitCode, stdout, stderr } = await run({ target: 'unlimited', redis: urlOf(server) });
     expect([exitCode, stderr]).toEqual([0, 'This scenario has no limit: nothing of it lives in Redis.\n']);
     expect(stdout).toBe((await run({ target: 'unlimited' })).stdout);
+    // It needs nobody to be there; but what is no address is none.
+    const gone = await another();
+    await gone.kill();
+    expect(await run({ target: 'unlimited', redis: urlOf(gone) })).toEqual({ exitCode, stdout, stderr });
+    expect(await run({ target: 'unlimited', redis: 'foo' })).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: '--redis must be an address that begins with redis:// or rediss://.\n',
+    });
   });
 
   it('shows how far it is, and leaves nothing behind when it is interrupted', async () => {
@@ -152,6 +162,18 @@ describe('sluice simulate --redis', () => {
     ]);
     expect(written).toBeGreaterThan(100);
     expect(await keysIn(server)).toEqual(onlyTheirs);
+  });
+
+  it('does not wait for a Redis that stands still before it has begun', async () => {
+    const still = await another();
+    await still.pause();
+    const interrupt = new AbortController();
+    const ended = run({ target: 'edge', redis: urlOf(still) }, { signal: interrupt.signal });
+    const fromMs = performance.now();
+    interrupt.abort();
+    expect(await ended).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+    expect(performance.now() - fromMs).toBeLessThan(patienceMs);
+    still.resume();
   });
 
   it('uses the user, the password and the database of the address', async () => {
@@ -180,6 +202,14 @@ describe('sluice simulate --redis, of mistakes', () => {
     [
       'redis://',
       '--redis is not an address. It is written redis://user:password@host:port, special characters percent-encoded.\n',
+    ],
+    [
+      'redis://:secret@127.0.0.1:6379/abc',
+      '--redis must name the database by its number, such as redis://host:port/3.\n',
+    ],
+    [
+      'redis://:secret@127.0.0.1:6379?db=abc',
+      '--redis must name the database by its number, such as redis://host:port/3.\n',
     ],
   ])('%s is no address, and is not repeated', async (redis, sentence) => {
     expect(await told(redis)).toBe(sentence);
@@ -222,7 +252,7 @@ describe('sluice simulate --redis, of mistakes', () => {
     const { exitCode, stdout, stderr } = await ended;
     expect([exitCode, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /^The connection to Redis at \S+ was lost\.\nNobody listens at \S+\. Its keys that begin with sluice:simulate:[0-9a-f-]{36}: may be left there\.\n$/,
+      /^The connection to Redis at \S+ was lost\.\nNobody listens at \S+\. Keys that begin with sluice:simulate:[0-9a-f-]{36}: may be left in Redis at \S+\.\n$/,
     );
   });
 });
@@ -238,7 +268,7 @@ describe('sluice simulate --redis, the program', () => {
     expect([code, stderr]).toEqual([2, `Nobody listens at ${urlOf(gone)}.\n`]);
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('removes its keys on %s', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('removes its keys on %s', async (signal) => {
     const args = [program, 'simulate', at('endless.yaml'), '--redis', urlOf(server)];
     const child = spawn(process.execPath, args, { stdio: 'ignore' });
     const ended = once(child, 'exit');
@@ -246,5 +276,38 @@ describe('sluice simulate --redis, the program', () => {
     child.kill(signal);
     expect(await ended).toEqual([130, null]);
     expect(await keysIn(server)).toEqual(onlyTheirs);
+  });
+
+  const left = /Keys that begin with sluice:simulate:[0-9a-f-]{36}: may be left in Redis at \S+\.\n$/;
+
+  /** Interrupted while its Redis stands still: the exit code, and what is said. */
+  async function interrupted(redis: RedisServer, ...signals: NodeJS.Signals[]) {
+    const args = [program, 'simulate', at('endless.yaml'), '--redis', urlOf(redis)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (data) => {
+      stderr += data;
+    });
+    const ended = once(child, 'close');
+    await waitUntil('it has begun', async () => (await keysIn(redis)).length > 100);
+    await redis.pause();
+    const fromMs = performance.now();
+    for (const signal of signals) child.kill(signal);
+    const [code] = await ended;
+    expect(performance.now() - fromMs).toBeLessThan(patienceMs);
+    redis.resume();
+    return [code, stderr] as const;
+  }
+
+  it('does not wait long for a Redis that stands still when it is interrupted, and says what is left', async () => {
+    const [code, stderr] = await interrupted(await another(), 'SIGINT');
+    expect([code, stderr]).toEqual([130, expect.stringMatching(left)]);
+    expect(stderr).toMatch(/^Redis at \S+ does not answer\./);
+  });
+
+  it('ends at once when it is interrupted again, and says what is left', async () => {
+    const [code, stderr] = await interrupted(await another(), 'SIGINT', 'SIGTERM');
+    expect([code, stderr]).toEqual([130, expect.stringMatching(left)]);
+    expect(stderr).toMatch(/^Keys/);
   });
 });

@@ -234,6 +234,12 @@ One problem in /wrong.yaml.
     6 |   - { shape: burst, count: 10, at: 1s }`,
     ],
     [
+      'an operation that does not fit',
+      'expect:',
+      'operations:\n  - { do: peek }\n  - { do: release }\nexpect:',
+      '/wrong.yaml:12:5  operations[1]: release must have a limit of algorithm concurrency.',
+    ],
+    [
       'a log that is not there',
       'shape: burst, count: 10, at: 1s',
       'shape: replay, log: a.log',
@@ -272,6 +278,25 @@ One problem in /wrong.yaml.
     });
   });
 
+  it.each([
+    [
+      'limit: { algorithm: concurrency, limit: 3 }',
+      'cost must be a whole number for the concurrency algorithm, got 0.5.',
+    ],
+    [
+      'service: 1s\nschedule: { kind: fair }\nlimit: { algorithm: concurrency, limit: 3 }',
+      'cost must be a whole number for the concurrency algorithm, got 0.5.',
+    ],
+  ])('what the library finds wrong only in the run is told in a sentence: %j', async (stages, told) => {
+    const [head] = edge.split('compare:');
+    writeFileSync(at('half.yaml'), `${head!.replace('at: 999ms', 'at: 999ms, cost: 0.5')}${stages}\n`);
+    expect(await run({ target: at('half.yaml') })).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: `The scenario cannot be run: ${told}\n`,
+    });
+  });
+
   it('a name that is none ends with 2, and the nearest is named', async () => {
     expect(await run({ target: 'egde' })).toMatchObject({
       exitCode: 2,
@@ -286,6 +311,7 @@ One problem in /wrong.yaml.
     [{}, 'Name one scenario'],
     [{ target: 'edge', all: true }, 'Name one scenario'],
     [{ all: true, svg: 'all.svg' }, '--svg is a picture of one scenario'],
+    [{ list: true, redis: 'foo' }, '--redis is where scenarios are run'],
   ] as const)('%j ends with 2', async (options, told) => {
     expect(await run(options)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(told) });
   });

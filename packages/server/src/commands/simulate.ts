@@ -1,7 +1,7 @@
 /** `sluice simulate`: a scenario in simulated time, drawn, and its claims put to the proof. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type Duration, parseDuration, SluiceError } from 'sluice';
-import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
+import { interruptedCode, type SimulateOptions, simulate } from '../simulate/simulate.ts';
 
 export function simulateCommand(): Command {
   return new Command('simulate')
@@ -38,21 +38,35 @@ Exit codes: 0 ok, 1 a claim of the scenario does not hold, 2 bad usage or scenar
     .action(run);
 }
 
-/** The second too: what was written into somebody's Redis goes before this does. */
-const interrupts = ['SIGINT', 'SIGTERM'] as const;
+/** Whichever asks for the end, and a terminal that is closed does too: what was written into somebody's Redis goes before the program does. */
+const interrupts = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 async function run(target: string | undefined, flags: Omit<SimulateOptions, 'target'>): Promise<void> {
   const { env: environment, stdout, stderr } = process;
   const interrupt = new AbortController();
-  // Once: whoever presses Ctrl-C again does not want to wait for a tidy end.
-  const onInterrupt = () => interrupt.abort();
-  for (const signal of interrupts) process.once(signal, onInterrupt);
+  let leftover: string | undefined;
+  const onLeftover = (sentence: string | undefined): void => {
+    leftover = sentence;
+  };
+  const onInterrupt = (signal: NodeJS.Signals): void => {
+    // The terminal is gone: there is nobody to tell, and failing to tell them must not keep the keys from being removed.
+    if (signal === 'SIGHUP') stderr.on('error', () => {});
+    if (interrupt.signal.aborted) {
+      // Whoever asks again does not want to wait for a tidy end, and is told what is not tidy.
+      if (leftover !== undefined) stderr.write(`${leftover}\n`);
+      process.exit(interruptedCode);
+    }
+    interrupt.abort();
+  };
+  for (const signal of interrupts) process.on(signal, onInterrupt);
   try {
-    const world = { environment, stdout, stderr, signal: interrupt.signal };
+    const world = { environment, stdout, stderr, signal: interrupt.signal, onLeftover };
     process.exitCode = await simulate({ ...flags, target }, world);
   } finally {
     for (const signal of interrupts) process.off(signal, onInterrupt);
   }
+  // All that can be done was done: the client of a Redis that stands still would go on waiting for it to say goodbye.
+  if (interrupt.signal.aborted) process.exit(process.exitCode);
 }
 
 const whole = (text: string, from: number, to: number): number => {

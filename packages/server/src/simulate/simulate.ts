@@ -5,6 +5,7 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { runScenario, type Scenario, type ScenarioResult } from '@sluice/simulator';
+import { SluiceError } from 'sluice';
 import { formatProblems } from '../config/format-problems.ts';
 import { nearestName } from '../config/nearest-name.ts';
 import type { Problem } from '../config/problem.ts';
@@ -19,6 +20,7 @@ import { aboutOf, type ReadyScenario, readyFolder, readyScenarios } from './read
 import type { RedisPlace } from './redis-place.ts';
 import { resultSvg } from './result-svg.ts';
 import { claimLines, resultLines, type TextOptions } from './result-text.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface SimulateOptions {
   /** A file, or the name of a ready scenario. */
@@ -41,14 +43,20 @@ export interface SimulateWorld {
   readonly stderr: ProgressStream;
   /** Ends a run. */
   readonly signal?: AbortSignal | undefined;
+  /** Told what would be left behind if the program ended at this moment, in a sentence; `undefined`: nothing any more. */
+  readonly onLeftover?: ((sentence: string | undefined) => void) | undefined;
   /** Where the ready scenarios are. Default: in the package of the simulator. */
   readonly scenarios?: string | undefined;
 }
 
+/** As shells have it. */
+export const interruptedCode = 130;
 /** Of a page that is piped somewhere. */
 const usualColumns = 100;
 /** On wider terminals lines would be too long to read. */
 const mostColumns = 160;
+/** Of whoever has asked for the end: for what is under way, and then for each answer while it is tidied up. */
+const patienceAfterAbortMs = 1000;
 
 export async function simulate(options: SimulateOptions, world: SimulateWorld): Promise<number> {
   const { stderr, signal } = world;
@@ -60,11 +68,14 @@ export async function simulate(options: SimulateOptions, world: SimulateWorld): 
     if (options.svg !== undefined && options.target === undefined) {
       throw new BadUsage('--svg is a picture of one scenario: name it.');
     }
+    if (options.redis !== undefined && options.list) {
+      throw new BadUsage('--redis is where scenarios are run: name one, or run them with --all.');
+    }
     if (options.list) return list(options, world);
     if (options.all) return await inPlace(options, world, (place) => runAll(options, { ...world, place }));
     return await runOne(options.target!, options, world);
   } catch (error) {
-    if (signal?.aborted) return 130;
+    if (signal?.aborted) return interruptedCode;
     if (!(error instanceof BadUsage)) throw error;
     stderr.write(`${error.message}\n`);
     return 2;
@@ -91,20 +102,24 @@ async function runOne(target: string, options: SimulateOptions, world: SimulateW
   if (options.svg !== undefined) checkWritable(options.svg);
   const read = await readScenario(fileOf(target, world), options, readLogTraffic);
   if ('problems' in read) return refuse(read.problems, read, options, world);
-  return inPlace(options, world, async (place) => {
+  const isPlaceless = options.redis !== undefined && !hasLimit(read.scenario);
+  const work = async (place: RedisPlace | undefined): Promise<number> => {
     const result = await run(read.scenario, 'simulating', { ...world, place });
     const { stdout, stderr } = world;
     if (options.json) stdout.write(`${JSON.stringify(result, null, 2)}\n`);
     else stdout.write(`${resultLines(result, textOptions(options, world)).join('\n')}\n`);
     for (const note of read.notes) stderr.write(`${note}\n`);
-    if (place && !hasLimit(read.scenario)) stderr.write('This scenario has no limit: nothing of it lives in Redis.\n');
+    if (isPlaceless) stderr.write('This scenario has no limit: nothing of it lives in Redis.\n');
     // Last: a picture that fails must not take the page with it.
     if (options.svg !== undefined) {
       writeSvg(options.svg, result);
       stderr.write(`The picture is in ${options.svg}.\n`);
     }
     return result.expectations.every(({ isMet }) => isMet) ? 0 : 1;
-  });
+  };
+  if (!isPlaceless) return inPlace(options, world, work);
+  (await import('./redis-place.ts')).checkRedisAddress(options.redis!);
+  return work(undefined);
 }
 
 /** Every ready scenario, and whether what it claims holds. */
@@ -149,31 +164,36 @@ interface PlacedWorld extends SimulateWorld {
   readonly place: RedisPlace | undefined;
 }
 
-/** Opens the Redis that was named, if one was, and leaves in it nothing of ours, however the work ends. */
+/** Opens the Redis that was named, if one was, and leaves in it nothing of ours, however the work ends; or says what is left. */
 async function inPlace(
   { redis }: SimulateOptions,
-  { stderr }: SimulateWorld,
+  { stderr, signal, onLeftover }: SimulateWorld,
   work: (place: RedisPlace | undefined) => Promise<number>,
 ): Promise<number> {
   if (redis === undefined) return work(undefined);
   const { openRedisPlace } = await import('./redis-place.ts');
-  const place = await openRedisPlace(redis);
-  let exitCode: number;
-  try {
-    exitCode = await work(place);
-  } catch (error) {
-    const told = place.toldOf(error);
-    const left = await place.close().then(
-      () => undefined,
-      (failure: Error) => failure,
-    );
+  const place = await openRedisPlace(redis, signal);
+  onLeftover?.(place.leftover);
+  const worked = await work(place).then(
+    (exitCode) => ({ exitCode }),
+    (error: unknown) => ({ error: place.toldOf(error) }),
+  );
+  const left = await place.close(signal?.aborted ? patienceAfterAbortMs : undefined).then(
+    () => undefined,
+    (failure: Error) => failure,
+  );
+  onLeftover?.(undefined);
+  // Who ended it themselves know why it ended, and not what that left behind.
+  if (left && signal?.aborted) stderr.write(`${left.message}\n`);
+  if ('error' in worked) {
+    const { error } = worked;
     // Both are to be known: what ended the work, and that something was left behind.
-    if (left && told instanceof BadUsage) throw new BadUsage(`${told.message}\n${left.message}`);
-    if (left) stderr.write(`${left.message}\n`);
-    throw told;
+    if (left && error instanceof BadUsage) throw new BadUsage(`${error.message}\n${left.message}`);
+    if (left && !signal?.aborted) stderr.write(`${left.message}\n`);
+    throw error;
   }
-  await place.close();
-  return exitCode;
+  if (left) throw left;
+  return worked.exitCode;
 }
 
 function hasLimit({ variants }: Scenario): boolean {
@@ -185,12 +205,17 @@ async function run(scenario: Scenario, label: string, world: PlacedWorld): Promi
   const bar = progressBar({ stream: stderr, label });
   const where = place && hasLimit(scenario) ? { store: place.newStore() } : {};
   try {
-    return await runScenario(scenario, {
+    const running = runScenario(scenario, {
       onProgress: bar.update,
       ...where,
       ...(signal === undefined ? {} : { signal }),
     });
+    // It ends by itself soon after the signal, unless it waits for a Redis that stands still.
+    return await unlessAborted(running, signal, patienceAfterAbortMs);
   } catch (error) {
+    // What the library takes from nobody, such as a cost that the algorithm does not know: the scenario is to be put right.
+    if (error instanceof SluiceError && error.code === 'invalid-option')
+      throw new BadUsage(`The scenario cannot be run: ${error.message}`);
     // A replayed log has as many calls as it has: that they are too many is known only when they have come.
     if (error instanceof RangeError && error.message.startsWith('The traffic')) throw new BadUsage(error.message);
     throw error;

@@ -87,6 +87,27 @@ describe('what is done to a key', () => {
   });
 });
 
+describe('places that are given back once more', () => {
+  const traffic = [{ shape: 'burst', count: 3, at: '1s', key: 'alice' }];
+  const places = { algorithm: 'concurrency', limit: 2 };
+  const window = { algorithm: 'sliding-log', limit: 9, window: '1s' };
+  const released = (limit: unknown, key?: string) =>
+    textOf('operations', { traffic, limit, service: '5s', operations: [{ at: '2s', do: 'release', key }] });
+
+  test('are those of the key', async () => {
+    expect(await released(places, 'alice')).toBe('release 2');
+    expect(await released(places, 'bob')).toBe('release 0');
+    expect(await released([places, { ...window, per: 'all' }], 'bob')).toBe('release 0');
+  });
+
+  test('are those of everybody where everybody shares the limit', async () => {
+    const shared = { ...places, per: 'all' };
+    expect(await released(shared)).toBe('release 2');
+    expect(await released(shared, 'bob')).toBe('release 2');
+    expect(await released([shared, window])).toBe('release 2');
+  });
+});
+
 describe('a clock that is set', () => {
   const limit = { algorithm: 'fixed-window', limit: 1, window: '1s' };
   const traffic = [{ shape: 'steady', rate: '1/s' }];
@@ -128,6 +149,14 @@ describe('what is done to those who wait', () => {
     expect(await boosted(0.5, 1)).toBe('long a a b b');
     expect(await boosted(1.5, 1)).toBe('long b b a a');
     expect(await boosted(0.5, 3)).toBe('long b b a a');
+  });
+
+  test('no priority goes beyond those that the library takes', async () => {
+    const operations = [
+      { at: '500ms', do: 'demote', of: 'a', by: 1e6, every: '100ms' },
+      { at: '500ms', do: 'boost', of: 'b', by: 1e6, every: '100ms' },
+    ];
+    expect(await textOf('starts', { traffic, schedule, service, operations })).toBe('long b b a a');
   });
 
   test('nothing is done to those who have begun or ended', async () => {
@@ -243,6 +272,29 @@ describe('a store of another kind', () => {
     const expected = await run(data);
     expect(await run(data, { store: later() })).toEqual(expected);
     expect(expected.variants[1]!.measures.extraRefused?.value).toBe(0);
+  });
+
+  test('is asked nothing more when the run is to end', async () => {
+    const stages = [
+      { traffic, limit: bucket },
+      { traffic: [{ shape: 'burst', count: 1, at: '9s' }], limit: bucket, operations: [{ do: 'peek', every: '1ms' }] },
+      { traffic, limit: bucket, schedule: 'fair', service: '50ms' },
+    ];
+    for (const data of stages) {
+      const interrupt = new AbortController();
+      const memory = later();
+      let asked = 0;
+      const store = {
+        ...memory,
+        apply: (...args: Parameters<typeof memory.apply>) => {
+          asked += 1;
+          if (asked === 10) interrupt.abort();
+          return memory.apply(...args);
+        },
+      } as unknown as Store;
+      await expect(run(data, { store, signal: interrupt.signal })).rejects.toThrow('aborted');
+      expect(asked).toBeLessThan(20);
+    }
   });
 
   test('whose error ends the run', async () => {

@@ -1,8 +1,19 @@
 /** What is done to the stages while calls come: to keys of the limit, to its clock, to tasks and tenants of the scheduler. */
-import { limiter } from 'sluice';
+import { type Limiter, limiter, type Policy } from 'sluice';
 import { isConcurrency } from '../policy-kinds.ts';
+import { type OperationTarget, operationTargets } from './operation-targets.ts';
 import { type Data, isRecord, type Problems } from './problems.ts';
-import type { Limit, LimitOperation, Operation, Schedule, ScheduleOperation, Stages } from './scenario.ts';
+import {
+  everybody,
+  furthestPriority,
+  type LimitOperation,
+  type Operation,
+  type Schedule,
+  type ScheduleOperation,
+  type Stages,
+} from './scenario.ts';
+import { type KeyOperation, keyOperations } from './stages/key-operations.ts';
+import { OperationLog } from './stages/operation-log.ts';
 
 type Name = Operation['do'];
 type Action = LimitOperation | ScheduleOperation;
@@ -10,8 +21,6 @@ type Action = LimitOperation | ScheduleOperation;
 interface Kind {
   /** Beside `at`, `do` and `every`. */
   readonly fields: readonly string[];
-  /** What it is done to: one limit, places of a limit, the clock of all limits; any scheduler, or one of that kind. */
-  readonly target: 'limit' | 'places' | 'clock' | 'schedule' | 'priority' | 'fair';
   readonly read: (fields: Data, at: (field: string) => string, context: OperationsContext) => Action;
 }
 
@@ -23,8 +32,8 @@ export interface OperationsContext {
 }
 
 const mostOperations = 100_000;
-/** As the library has it. */
-const usualExpiryMs = 60_000;
+/** What the library takes for a time. */
+const furthestMs = 1e14;
 
 const kinds: Readonly<Record<Name, Kind>> = {
   peek: ofCost('peek'),
@@ -33,12 +42,10 @@ const kinds: Readonly<Record<Name, Kind>> = {
   take: ofCost('take'),
   reset: {
     fields: ['key'],
-    target: 'limit',
     read: ({ key }, at, { problems }) => ({ do: 'reset', key: keyOf(key, at, problems) }),
   },
   block: {
     fields: ['key', 'for'],
-    target: 'limit',
     read: (fields, at, { problems }) => ({
       do: 'block',
       key: keyOf(fields.key, at, problems),
@@ -47,79 +54,90 @@ const kinds: Readonly<Record<Name, Kind>> = {
   },
   reserve: {
     fields: ['key', 'cost', 'expires', 'commit', 'cancel', 'after'],
-    target: 'limit',
     read: (fields, at, { problems }) => ({
       do: 'reserve',
       key: keyOf(fields.key, at, problems),
       cost: costOf(fields.cost, at, problems),
-      expiresMs: fields.expires === undefined ? usualExpiryMs : problems.duration(at('expires'), fields.expires),
+      expiresMs: fields.expires === undefined ? undefined : problems.duration(at('expires'), fields.expires),
       settle: settlingOf(fields, at, problems),
     }),
   },
   release: {
     fields: ['key'],
-    target: 'places',
     read: ({ key }, at, { problems }) => ({ do: 'release', key: keyOf(key, at, problems) }),
   },
   'set-clock': {
     fields: ['back', 'ahead'],
-    target: 'clock',
     read: (fields, at, { problems }) => ({ do: 'set-clock', byMs: stepOf(fields, at, problems) }),
   },
   boost: ofPriority('boost'),
   demote: ofPriority('demote'),
   remove: {
     fields: ['of'],
-    target: 'priority',
     read: ({ of }, at, context) => ({ do: 'remove', of: groupOf(of, at, context) }),
   },
   abort: {
     fields: ['of'],
-    target: 'schedule',
     read: ({ of }, at, context) => ({ do: 'abort', of: groupOf(of, at, context) }),
   },
   'block-tenant': ofTenant('block-tenant'),
   'wake-tenant': ofTenant('wake-tenant'),
   'remove-tenant': ofTenant('remove-tenant'),
-  drain: { fields: [], target: 'schedule', read: () => ({ do: 'drain' }) },
-  close: { fields: [], target: 'schedule', read: () => ({ do: 'close' }) },
+  drain: { fields: [], read: () => ({ do: 'drain' }) },
+  close: { fields: [], read: () => ({ do: 'close' }) },
   stall: {
     fields: ['for'],
-    target: 'schedule',
     read: (fields, at, { problems }) => ({ do: 'stall', forMs: problems.duration(at('for'), fields.for) }),
   },
 };
 const names = Object.keys(kinds) as Name[];
+const example = '{ at: 5s, do: reset, key: alice }';
 
 export function parseOperations(data: unknown, place: string, context: OperationsContext): readonly Operation[] {
   const { problems } = context;
-  const list = problems.items(place, data, 'a list of operations, such as - { at: 5s, do: reset, key: alice }');
-  const operations = list.flatMap((each, i) => parseOne(each, `${place}[${i}]`, context));
-  if (operations.length > mostOperations)
-    problems.add(place, `comes to more than ${mostOperations} operations, which is the most.`);
+  const list = problems.items(place, data, `a list of operations, such as - ${example}`);
+  const items = list.flatMap((each, i) => parseItem(each, i, `${place}[${i}]`, context));
+  // Counted before they are made: many lines of many times each would fill the memory first.
+  const count = items.reduce((sum, { times }) => sum + times, 0);
+  const isTooMany = count > mostOperations;
+  if (isTooMany) problems.add(place, `comes to more than ${mostOperations} operations, which is the most.`);
+  const operations = items.flatMap(({ first, times, everyMs }) =>
+    Array.from({ length: isTooMany ? 1 : times }, (_, i) => ({ ...first, atMs: first.atMs + i * everyMs })),
+  );
   // Of the same time: in the order in which they were written.
   return operations.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** One, or as many as there are when it is done again and again. */
-function parseOne(data: unknown, place: string, context: OperationsContext): Operation[] {
+interface Item {
+  readonly first: Operation;
+  readonly times: number;
+  readonly everyMs: number;
+}
+
+/** None where something is wrong with it: what else could be said of it would rest on values that nobody gave. */
+function parseItem(data: unknown, index: number, place: string, context: OperationsContext): Item[] {
   const { problems, durationMs } = context;
+  const known = problems.list.length;
   const at = (field: string) => `${place}.${field}`;
-  const name = problems.choice(at('do'), isRecord(data) ? data.do : undefined, names);
+  if (!isRecord(data)) {
+    problems.wrong(place, `an object such as ${example}`, data);
+    return [];
+  }
+  const name = problems.choice(at('do'), data.do, names);
+  if (name !== data.do) return [];
   const { fields: own, read } = kinds[name];
   const fields = problems.record(place, data, ['at', 'do', 'every', ...own]);
   const atMs = fields.at === undefined ? 0 : problems.time(at('at'), fields.at);
   if (atMs >= durationMs) problems.wrong(at('at'), 'before the end of the run', fields.at);
   const action = read(fields, at, context);
   const everyMs = fields.every === undefined ? durationMs : problems.duration(at('every'), fields.every);
-  const count = Math.min(mostOperations + 1, Math.ceil((durationMs - atMs) / everyMs));
-  return Array.from({ length: Math.max(1, count) }, (_, i) => ({ atMs: atMs + i * everyMs, ...action }));
+  if (problems.list.length > known) return [];
+  return [{ first: { atMs, index, ...action }, times: Math.ceil((durationMs - atMs) / everyMs), everyMs }];
 }
 
 function ofCost(name: 'peek' | 'penalize' | 'reward' | 'take'): Kind {
   return {
     fields: ['key', 'cost'],
-    target: 'limit',
     read: ({ key, cost }, at, { problems }) => ({
       do: name,
       key: keyOf(key, at, problems),
@@ -131,11 +149,10 @@ function ofCost(name: 'peek' | 'penalize' | 'reward' | 'take'): Kind {
 function ofPriority(name: 'boost' | 'demote'): Kind {
   return {
     fields: ['of', 'by'],
-    target: 'priority',
     read: ({ of, by }, at, context) => ({
       do: name,
       of: groupOf(of, at, context),
-      by: by === undefined ? 1 : context.problems.number(at('by'), by),
+      by: by === undefined ? 1 : context.problems.number(at('by'), by, { max: furthestPriority }),
     }),
   };
 }
@@ -143,16 +160,14 @@ function ofPriority(name: 'boost' | 'demote'): Kind {
 function ofTenant(name: 'block-tenant' | 'wake-tenant' | 'remove-tenant'): Kind {
   return {
     fields: ['tenant'],
-    target: 'fair',
     read: ({ tenant }, at, { problems }) => ({ do: name, tenant: problems.text(at('tenant'), tenant) }),
   };
 }
 
 type At = (field: string) => string;
 
-/** Calls whose shape has no key have this one. */
 function keyOf(data: unknown, at: At, problems: Problems): string {
-  return data === undefined ? 'all' : problems.text(at('key'), data);
+  return data === undefined ? everybody : problems.text(at('key'), data);
 }
 
 function costOf(data: unknown, at: At, problems: Problems): number {
@@ -187,21 +202,47 @@ function stepOf({ back, ahead }: Data, at: At, problems: Problems): number {
   return back === undefined ? problems.duration(at('ahead'), ahead) : -problems.duration(at('back'), back);
 }
 
-/** What can only be said of operations and stages together. */
-export function checkOperations({ operations, limit, schedule }: Stages, place: string, problems: Problems): void {
+/** What can only be said of operations and stages together. `place` is where the operations were given. */
+export function checkOperations(
+  { operations = [], limit, schedule }: Stages,
+  place: string,
+  { problems, durationMs }: OperationsContext,
+): void {
+  const tryOut = limit?.length === 1 ? triedOutOn(limit[0]!.policy) : undefined;
+  const seen = new Set<number>();
   let aheadMs = 0;
-  for (const operation of operations ?? []) {
-    const { do: name, atMs } = operation;
-    const trouble = troubleOf(kinds[name].target, limit, schedule);
-    if (trouble) problems.add(`${place}: ${name}`, trouble);
-    if (name !== 'set-clock') continue;
-    aheadMs += operation.byMs;
-    if (atMs + aheadMs < 0) problems.add(`${place}: set-clock`, 'must not go back to before the beginning of the run.');
+  // Of what is done by a clock that cannot be, nothing more is said.
+  let isClockRight = true;
+  for (const operation of operations) {
+    const { do: name, index, atMs } = operation;
+    const at = `${place}[${index}]:`;
+    if (name === 'set-clock' && isClockRight) {
+      aheadMs += operation.byMs;
+      const trouble = troubleOfClock(atMs + aheadMs, durationMs + aheadMs);
+      if (trouble) problems.add(at, trouble);
+      isClockRight = trouble === undefined;
+    }
+    // What is done again and again is looked at once.
+    if (seen.has(index)) continue;
+    seen.add(index);
+    const trouble = troubleOf(operationTargets[name], limit, schedule);
+    if (trouble) problems.add(at, `${name} ${trouble}`);
+    else if (isClockRight && isKeyOperation(operation))
+      problems.attempt(`${at} ${name}`, () => tryOut?.(operation, atMs + aheadMs));
   }
-  if (operations && limit?.length === 1) tryOut(operations, limit[0]!, place, problems);
 }
 
-function troubleOf(target: Kind['target'], limit: Stages['limit'], schedule: Schedule | undefined): string | undefined {
+function troubleOfClock(nowMs: number, endMs: number): string | undefined {
+  if (nowMs < 0) return 'set-clock must not go back to before the beginning of the run.';
+  if (endMs <= furthestMs) return undefined;
+  return `set-clock must not go further ahead than ${furthestMs} ms by the end of the run, got ${endMs} ms.`;
+}
+
+function troubleOf(
+  target: OperationTarget,
+  limit: Stages['limit'],
+  schedule: Schedule | undefined,
+): string | undefined {
   if (target === 'limit' || target === 'places' || target === 'clock') {
     if (!limit) return 'must have a limit that it is done to.';
     if (target === 'limit' && limit.length > 1) return `must have one limit that it is done to, got ${limit.length}.`;
@@ -213,17 +254,19 @@ function troubleOf(target: Kind['target'], limit: Stages['limit'], schedule: Sch
   return isFitting ? undefined : `must have a schedule of kind ${target}, got ${schedule.kind}.`;
 }
 
-/** Done once to see that they can be: the library says best what an algorithm cannot do. */
-function tryOut(operations: readonly Operation[], { policy }: Limit, place: string, problems: Problems): void {
-  const used = new Set(operations.map((operation) => operation.do).filter((name) => kinds[name].target === 'limit'));
-  for (const name of used) {
-    problems.attempt(`${place}: ${name}`, () => {
-      const tried = limiter(policy) as unknown as Record<string, (key: string, cost?: number) => unknown>;
-      tried[name]!('key', ['take', 'reserve', 'block'].includes(name) ? 1 : undefined);
-    });
-  }
+function isKeyOperation(operation: Action): operation is KeyOperation {
+  return operationTargets[operation.do] === 'limit';
 }
 
-export function isScheduleOperation(action: Action): action is ScheduleOperation {
-  return ['schedule', 'priority', 'fair'].includes(kinds[action.do].target);
+/** Done once, with the cost and at the time that it has, to see that it can be: the library says best what an algorithm cannot do. */
+function triedOutOn(policy: Policy): (operation: KeyOperation, atMs: number) => void {
+  return (operation, atMs) => {
+    const operate = keyOperations({
+      limit: limiter(policy) as Limiter<'sync' | 'async'>,
+      keyOf: (key) => key,
+      log: new OperationLog(),
+      later: (_, action) => void action(atMs),
+    });
+    void operate(operation, atMs);
+  };
 }

@@ -204,7 +204,8 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     [{ ...servers, protect: { retry: { budget: { ratio: -1 } } } }, 'protect.retry.budget: ratio must be'],
     // Operations.
     [{ ...small, operations: {} }, 'operations must be a list of operations, such as - { at: 5s, do: reset'],
-    [operations('reset'), 'operations[0].do must be one of peek, penalize, reward, take, reset, block'],
+    [operations('reset'), 'operations[0] must be an object such as { at: 5s, do: reset, key: alice }, got "reset".'],
+    [operations({}), 'operations[0].do must be one of peek, penalize, reward, take, reset, block'],
     [operations({ do: 'forget' }), 'operations[0].do must be one of peek, penalize'],
     [operations({ do: 'reset', who: 'alice' }), 'operations[0].who is no field here. There are: at, do, every, key.'],
     [operations({ do: 'reset', key: 7 }), 'operations[0].key must be a text, got 7.'],
@@ -214,7 +215,10 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     [operations({ do: 'reset', every: 0.01 }), 'operations comes to more than 100000 operations, which is the most.'],
     [operations({ do: 'penalize', cost: -1 }), 'operations[0].cost must be a number of 0 or more, got -1.'],
     [operations({ do: 'block' }), 'operations[0].for must be a time above 0 such as 10s, got nothing.'],
-    [operations({ do: 'reserve', cost: 1, commit: 1 }), 'operations[0].after must be a time above 0 such as 10s'],
+    [
+      operations({ do: 'reserve', cost: 1, commit: 1 }),
+      'operations[0].after must be a time such as 0s or 2s, got nothing.',
+    ],
     [operations({ do: 'reserve', cancel: 3, after: '1s' }), 'operations[0].cancel must be true, or left out, got 3.'],
     [
       operations({ do: 'reserve', cancel: true, commit: 1, after: '1s' }),
@@ -228,22 +232,38 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     [operations({ do: 'set-clock', back: '1s', ahead: '1s' }), 'operations[0].do set-clock must have either'],
     [
       operations({ do: 'set-clock', at: '1s', back: '2s' }),
-      'operations: set-clock must not go back to before the beginning of the run.',
+      'operations[0]: set-clock must not go back to before the beginning of the run.',
     ],
-    [operations({ do: 'release' }), 'operations: release must have a limit of algorithm concurrency.'],
-    [operations({ do: 'close' }), 'operations: close must have a schedule that it is done to.'],
+    [
+      operations({ do: 'set-clock', ahead: '100000000d' }),
+      'operations[0]: set-clock must not go further ahead than 100000000000000 ms by the end of the run, got 8640000000010000 ms.',
+    ],
+    [
+      operations({ do: 'set-clock', ahead: '1000000d', every: '5ms' }),
+      'operations[0]: set-clock must not go further ahead than',
+    ],
+    [
+      { ...operations({ do: 'boost', of: 'nobody', by: 1e308 }), schedule: 'priority', service: '1s' },
+      'operations[0].by must be a number from 0 to 1000000, got 1e+308.',
+    ],
+    [
+      { ...operations({ do: 'peek', cost: 0.5 }), limit: { algorithm: 'concurrency', limit: 3 } },
+      'operations[0]: peek: cost must be a whole number for the concurrency algorithm, got 0.5.',
+    ],
+    [operations({ do: 'release' }), 'operations[0]: release must have a limit of algorithm concurrency.'],
+    [operations({ do: 'close' }), 'operations[0]: close must have a schedule that it is done to.'],
     [
       { ...operations({ do: 'reset' }), limit: [small.limit, small.limit] },
-      'operations: reset must have one limit that it is done to, got 2.',
+      'operations[0]: reset must have one limit that it is done to, got 2.',
     ],
-    [{ ...operations({ do: 'take' }), limit: { algorithm: 'concurrency', limit: 3 } }, 'operations: take: '],
+    [{ ...operations({ do: 'take' }), limit: { algorithm: 'concurrency', limit: 3 } }, 'operations[0]: take: '],
     [
       { ...operations({ do: 'reset' }), limit: undefined, schedule: 'fair', service: '1s' },
-      'operations: reset must have a limit that it is done to.',
+      'operations[0]: reset must have a limit that it is done to.',
     ],
     [
       { ...operations({ do: 'block-tenant', tenant: 'a' }), schedule: 'priority', service: '1s' },
-      'operations: block-tenant must have a schedule of kind fair, got priority.',
+      'operations[0]: block-tenant must have a schedule of kind fair, got priority.',
     ],
     [
       { ...operations({ do: 'boost', of: 'nobody' }), schedule: 'priority', service: '1s' },
@@ -251,7 +271,15 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     ],
     [
       { ...small, compare: [{ name: 'a', operations: [{ do: 'drain' }] }] },
-      'compare[0].operations: drain must have a schedule that it is done to.',
+      'compare[0].operations[0]: drain must have a schedule that it is done to.',
+    ],
+    [
+      { ...small, operations: [{ do: 'reset' }, { at: '2s', do: 'reset' }, { at: '1s', do: 'drain', every: '1s' }] },
+      'operations[2]: drain must have a schedule that it is done to.',
+    ],
+    [
+      { ...operations({ do: 'release' }), compare: [{ name: 'a' }] },
+      'operations[0]: release must have a limit of algorithm concurrency.',
     ],
     // Variants and claims.
     [{ ...small, compare: [] }, 'compare must have from 1 to 50 variants, got 0.'],
@@ -290,6 +318,28 @@ test('all mistakes are told at once', () => {
     'limit',
     'expect[0]',
   ]);
+});
+
+test.each([
+  ['no object', 'reset'],
+  ['an unknown operation', { do: 'forget', at: 'soon', who: 'alice', every: 0 }],
+  ['a step that is no time', { do: 'set-clock', back: 'a bit' }],
+  ['a step at no time', { at: 'soon', do: 'set-clock', back: '2s' }],
+  ['a step that is done again and again', { at: '1s', do: 'set-clock', back: '2s', every: '1ms' }],
+  ['an operation on what is not there, again and again', { do: 'close', every: '1ms' }],
+  ['a clock by which nothing can be tried out', { do: 'set-clock', ahead: '100000000d' }, { do: 'peek' }],
+])('of %s one thing is said', (_, ...list: unknown[]) => {
+  expect(problemsOf({ ...small, operations: list })).toHaveLength(1);
+});
+
+test('operations are counted before they are made', () => {
+  const list = Array.from({ length: 300 }, () => ({ do: 'peek', every: 0.001 }));
+  const before = process.memoryUsage().heapUsed;
+  expect(problemsOf({ ...small, operations: list })).toEqual([
+    'operations comes to more than 100000 operations, which is the most.',
+  ]);
+  // Three billion of them, or three hundred times the most, would take far more.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(100_000_000);
 });
 
 test('what variants have in common is told once', () => {

@@ -100,7 +100,7 @@ function parseVariants(data: unknown, common: Partial<Stages>, context: Context)
   const { problems } = context;
   if (data === undefined) {
     const stages = { ...noStages, ...common };
-    checkStages(stages, '', context);
+    checkStages(stages, '', () => '', context);
     checkEvents(stages, () => '', context);
     return [{ name: defaultName(common) ?? 'run', stages }];
   }
@@ -112,8 +112,9 @@ function parseVariants(data: unknown, common: Partial<Stages>, context: Context)
     const place = `compare[${i}]`;
     const { name, own } = parseVariant(each, place, context);
     const stages = { ...noStages, ...common, ...own };
-    checkStages(stages, place, context);
-    checkEvents(stages, (stage) => (Object.hasOwn(own, stage) ? `${place}.` : ''), context);
+    const placeOf: PlaceOf = (stage) => (Object.hasOwn(own, stage) ? `${place}.` : '');
+    checkStages(stages, place, placeOf, context);
+    checkEvents(stages, placeOf, context);
     variants.push({ name: uniqueName(name, own, variants, place, problems), stages });
   }
   return variants;
@@ -160,8 +161,12 @@ function defaultName({ limit, schedule, balance }: Partial<Stages>): string | un
   return balance?.kind ?? schedule?.kind ?? limit?.[0]?.policy.algorithm;
 }
 
+/** Where a stage was given, up to its name: in the variant, or in what all have in common. */
+type PlaceOf = (stage: keyof Stages) => string;
+
 /** What can only be said of all stages together. */
-function checkStages(stages: Stages, place: string, { problems, isServiceGiven }: Context): void {
+function checkStages(stages: Stages, place: string, placeOf: PlaceOf, context: Context): void {
+  const { problems, isServiceGiven } = context;
   const at = (field: string) => (place ? `${place}.${field}` : field);
   const { service, limit, schedule, servers, balance, protect } = stages;
   if (!limit && !schedule && !servers)
@@ -171,11 +176,11 @@ function checkStages(stages: Stages, place: string, { problems, isServiceGiven }
   if (protect && !servers) problems.add(at('servers'), 'must be given where there is a protect.');
   if ((servers || schedule) && !service && !isServiceGiven)
     problems.add(at('service'), 'must say how long calls take, such as 100ms, where there are servers or a schedule.');
-  checkOperations(stages, at('operations'), problems);
+  checkOperations(stages, `${placeOf('operations')}operations`, context);
 }
 
 /** What happens without a call, or again and again for one: a run that nobody could wait for is refused. */
-function checkEvents(stages: Stages, placeOf: (stage: keyof Stages) => string, context: Context): void {
+function checkEvents(stages: Stages, placeOf: PlaceOf, context: Context): void {
   const { problems, durationMs, expectedCalls } = context;
   const { servers, balance, protect } = stages;
   const check = (place: string, count: number, what: string, most: number): void => {

@@ -14,7 +14,7 @@ import {
   zipfKeys,
 } from '../traffic.ts';
 import { type Data, isName, type Problems } from './problems.ts';
-import type { ServiceTime, Source } from './scenario.ts';
+import { everybody, furthestPriority, type ServiceTime, type Source } from './scenario.ts';
 
 export interface TrafficContext {
   readonly problems: Problems;
@@ -189,7 +189,7 @@ function parseSource(data: unknown, place: string, context: TrafficContext): Sou
     };
   }
   const fields = problems.record(place, data, [...common, ...shape.fields]);
-  const key = fields.key === undefined ? 'all' : problems.text(`${place}.key`, fields.key);
+  const key = fields.key === undefined ? everybody : problems.text(`${place}.key`, fields.key);
   const cost = fields.cost === undefined ? 1 : problems.number(`${place}.cost`, fields.cost);
   const shaped = shape.read(fields, place, { key, cost, ...parseSpan(fields, place, context) }, context);
   return {
@@ -199,7 +199,7 @@ function parseSource(data: unknown, place: string, context: TrafficContext): Sou
     priority:
       fields.priority === undefined
         ? 0
-        : problems.number(`${place}.priority`, fields.priority, { min: -1e6, max: 1e6 }),
+        : problems.number(`${place}.priority`, fields.priority, { min: -furthestPriority, max: furthestPriority }),
     deadlineMs: fields.deadline === undefined ? undefined : problems.duration(`${place}.deadline`, fields.deadline),
     service: fields.service === undefined ? undefined : parseService(fields.service, `${place}.service`, problems),
   };

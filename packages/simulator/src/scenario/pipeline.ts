@@ -9,7 +9,7 @@ import { isConcurrency } from '../policy-kinds.ts';
 import type { AnswerBook } from './answer-book.ts';
 import type { Call } from './calls.ts';
 import { andThen, type Eventual } from './eventual.ts';
-import { isScheduleOperation } from './parse-operations.ts';
+import { isScheduleOperation } from './operation-targets.ts';
 import type { Operation, Stages } from './scenario.ts';
 import type { Slices } from './slices.ts';
 import { Ends } from './stages/ends.ts';

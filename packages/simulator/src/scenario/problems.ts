@@ -115,7 +115,10 @@ export class Problems {
 
   /** A moment of the run, 0 included. */
   time(place: string, value: unknown): number {
-    return value === 0 || (typeof value === 'string' && zeroPattern.test(value)) ? 0 : this.duration(place, value);
+    if (value === 0 || (typeof value === 'string' && zeroPattern.test(value))) return 0;
+    if (value !== undefined && value !== null) return this.duration(place, value);
+    this.wrong(place, 'a time such as 0s or 2s', undefined);
+    return 1;
   }
 
   /** Calls per second. */

@@ -38,7 +38,7 @@ export async function runScenario(scenario: Scenario, options: RunScenarioOption
       options.onProgress?.((i + nowMs / durationMs) / variants.length);
     };
     const place = options.store && { store: options.store, name: `variant-${i + 1}` };
-    done.push(await runVariant(scenario, variant, { book, tell, place }));
+    done.push(await runVariant(scenario, variant, { book, tell, place, signal: options.signal }));
   }
   options.onProgress?.(1);
   const sliceMs = durationMs / slicesPerRun;
@@ -69,14 +69,21 @@ const storedCallsPerTurn = 256;
 
 interface VariantOptions extends Pick<PipelineContext, 'book' | 'place'> {
   readonly tell: Tell;
+  readonly signal: AbortSignal | undefined;
 }
 
-async function runVariant(scenario: Scenario, variant: Variant, { book, tell, place }: VariantOptions): Promise<Done> {
+async function runVariant(scenario: Scenario, variant: Variant, options: VariantOptions): Promise<Done> {
+  const { book, tell, place, signal } = options;
   const { durationMs, seed } = scenario;
   const { stages, name } = variant;
   // Schedulers, protections and health checks wait by promises; everything else answers at once.
   const hasPromises = stages.schedule || stages.protect || stages.balance?.health;
-  const worldOptions = { tell, answered: () => pipeline.answered() };
+  const answered = (): Promise<unknown> | undefined => {
+    // Whoever ends a run clears its store up, and nothing may be written there after that.
+    if (place) signal?.throwIfAborted();
+    return pipeline.answered();
+  };
+  const worldOptions = { tell, answered };
   const world = hasPromises ? patientWorld(seed, worldOptions) : promptWorld(worldOptions);
   const slices = new Slices(durationMs);
   const pipeline: Pipeline = new Pipeline(stages, {
@@ -99,6 +106,7 @@ async function runVariant(scenario: Scenario, variant: Variant, { book, tell, pl
     if (passing) await passing;
     const arriving = pipeline.arrive(call);
     if (arriving) await arriving;
+    if (place) signal?.throwIfAborted();
     arrivals += 1;
     if (arrivals > mostArrivals)
       throw new RangeError(`The traffic has more than ${mostArrivals} calls, which is the most.`);

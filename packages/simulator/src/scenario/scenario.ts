@@ -122,7 +122,11 @@ export interface Protect {
   readonly timeoutMs: number | undefined;
 }
 
-export type Operation = { readonly atMs: number } & (LimitOperation | ScheduleOperation);
+export type Operation = {
+  readonly atMs: number;
+  /** Its place in the list of the scenario, where what is done again and again stands once. */
+  readonly index: number;
+} & (LimitOperation | ScheduleOperation);
 
 /** What is done to a key of the limit, or to the clock that the limit goes by. */
 export type LimitOperation =
@@ -134,7 +138,8 @@ export type LimitOperation =
       readonly do: 'reserve';
       readonly key: string;
       readonly cost: number;
-      readonly expiresMs: number;
+      /** Default: the library's. */
+      readonly expiresMs: number | undefined;
       /** So long after it was reserved; without one it is never settled. */
       readonly settle: { readonly afterMs: number; readonly actual: number | 'cancel' } | undefined;
     }
@@ -150,6 +155,12 @@ export type ScheduleOperation =
   | { readonly do: 'drain' | 'close' }
   /** Its timers that are due in the meantime go off at the end of it. */
   | { readonly do: 'stall'; readonly forMs: number };
+
+/** The key of calls that have none, and the one that a limit has which all share. */
+export const everybody = 'all';
+
+/** As the library has it, up and down. */
+export const furthestPriority = 1e6;
 
 /** More is refused: a run should end while somebody waits for it. */
 export const mostArrivals = 50_000_000;

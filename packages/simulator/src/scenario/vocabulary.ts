@@ -64,10 +64,13 @@ export const measureUnits = {
 
 export type MeasureName = keyof typeof measureUnits;
 
-/** Things in words: the first answers, picks, starts and what came of operations, every state of the circuit, and how often a scheduler told what. */
+/** Things in words: the first answers, picks, starts, states of the circuit and what came of operations, and how often a scheduler told what. */
 export const textNames = ['answers', 'picks', 'starts', 'operations', 'states', 'events'] as const;
 
 export type TextName = (typeof textNames)[number];
+
+/** So many of each are told; nobody reads more. */
+export const mostInWords = 40;
 
 /** Series, beside those that have the name of a measure. */
 export const seriesNames = ['arrived', 'remaining', 'waiting', 'fullest', 'circuit'] as const;

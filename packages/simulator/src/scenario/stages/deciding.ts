@@ -11,7 +11,7 @@ import {
 } from 'sluice';
 import { isConcurrency } from '../../policy-kinds.ts';
 import { andThen, type Eventual } from '../eventual.ts';
-import type { Limit } from '../scenario.ts';
+import { everybody, type Limit } from '../scenario.ts';
 import { type KeyOperationsOptions, keyOperations, type OperateOnKey } from './key-operations.ts';
 
 export interface Answer {
@@ -33,6 +33,8 @@ export interface Deciding {
   ask(question: Question): Eventual<Answer>;
   /** How much is left to a key at that moment; changes nothing. */
   remaining(key: string, atMs: number): Eventual<number>;
+  /** Under which key the places are held that a key is given: its own, or that of everybody who shares the limit. */
+  holderOf(key: string): string;
   /** Only where there is one limit. */
   readonly operate: OperateOnKey | undefined;
 }
@@ -43,8 +45,6 @@ export interface DecidingOptions extends Pick<KeyOperationsOptions, 'log' | 'lat
   /** Where the numbers live, and what keeps those of this run apart in it. Default: memory of its own. */
   readonly place: { readonly store: Store; readonly name: string } | undefined;
 }
-
-const everybody = 'all';
 
 /** A scenario's traffic may have as many keys as it has calls, and none of them may be forgotten to make room. */
 const maxKeys = 10_000_000;
@@ -58,6 +58,7 @@ export function deciding(options: DecidingOptions): Deciding {
   return {
     ask: isConcurrency(policy) ? byLease(limit, keyOf) : byCheck(limit, keyOf),
     remaining: (key, atMs) => andThen(limit.peek(keyOf(key), { cost: 0, atMs }), ({ remaining }) => remaining),
+    holderOf: keyOf,
     operate: keyOperations({ limit, keyOf, log, later }),
   };
 }
@@ -88,16 +89,22 @@ function byRules({ limits, clock, place }: DecidingOptions): Deciding {
     key: per === 'all' ? everybody : 'key',
   }));
   const asked = rules<'sync' | 'async'>(list, place ? { clock, store: place.store } : { clock, maxKeys });
-  const isLeased = limits.some(({ policy }) => isConcurrency(policy));
+  const leased = limits.filter(({ policy }) => isConcurrency(policy));
+  const isShared = leased.every(({ per }) => per === 'all');
   return {
     ask: ({ key, cost, atMs }) =>
       andThen(asked.check({ key }, { cost, atMs }), (result) => {
         const delayMs = result.decisions.reduce((longest, each) => Math.max(longest, each.delayMs), 0);
         const release = (releasedMs: number) => asked.release(result, { atMs: releasedMs });
-        return { decision: result.tightest!, delayMs, release: isLeased && result.allowed ? release : undefined };
+        return {
+          decision: result.tightest!,
+          delayMs,
+          release: leased.length > 0 && result.allowed ? release : undefined,
+        };
       }),
     remaining: (key, atMs) =>
       andThen(asked.peek({ key }, { cost: 0, atMs }), ({ tightest }) => tightest?.remaining ?? 0),
+    holderOf: (key) => (isShared ? everybody : key),
     operate: undefined,
   };
 }

@@ -23,7 +23,7 @@ export interface KeyOperationsOptions {
 export function keyOperations({ limit, keyOf, log, later }: KeyOperationsOptions): OperateOnKey {
   function reserve(operation: KeyOperation & { readonly do: 'reserve' }, key: string, atMs: number): Eventual<number> {
     const { cost, expiresMs, settle } = operation;
-    const reserved = limit.reserve(key, cost, { atMs, expiresIn: expiresMs });
+    const reserved = limit.reserve(key, cost, expiresMs === undefined ? { atMs } : { atMs, expiresIn: expiresMs });
     return andThen(reserved, ({ allowed, decision, commit, cancel }) => {
       log.say('reserve', allowed, decision.remaining);
       if (settle)

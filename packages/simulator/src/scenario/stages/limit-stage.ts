@@ -11,7 +11,7 @@ import type { Call } from '../calls.ts';
 import { andThen, type Eventual } from '../eventual.ts';
 import type { Limit, LimitOperation, Operation } from '../scenario.ts';
 import type { Counter, Slices } from '../slices.ts';
-import type { Findings, Measures } from '../vocabulary.ts';
+import { type Findings, type Measures, mostInWords } from '../vocabulary.ts';
 import type { World } from '../world.ts';
 import { type Answer, type Deciding, deciding } from './deciding.ts';
 import { LimitMeters } from './limit-meters.ts';
@@ -40,8 +40,6 @@ export interface LimitStageOptions {
   readonly follow: (work: Eventual<void>) => void;
 }
 
-const mostAnswersInWords = 40;
-
 class Tally {
   asked = 0;
   allowed = 0;
@@ -62,7 +60,7 @@ export class LimitStage {
   private readonly clock: SteppedClock;
   private readonly follow: LimitStageOptions['follow'];
   private readonly log: OperationLog;
-  /** How each key gives back what it was given so far; kept only where an operation does it. */
+  /** How each holder of places gives back what it was given so far; kept only where an operation does it. */
   private readonly givenTo: Map<string, ((atMs: number) => Eventual<void>)[]> | undefined;
   private readonly book: AnswerBook;
   private readonly groups: readonly string[];
@@ -137,21 +135,21 @@ export class LimitStage {
     }
     if (group >= 0) this.byGroup[group]!.allowed += 1;
     const giveBack = this.meters.grant(call, delayMs, release && ((worldMs) => release(this.clock.at(worldMs))));
-    if (giveBack) this.remember(key, giveBack);
+    if (giveBack) this.remember(this.deciding.holderOf(key), giveBack);
     return { delayMs, release: giveBack };
   }
 
-  private remember(key: string, giveBack: (atMs: number) => Eventual<void>): void {
-    const given = this.givenTo?.get(key);
+  private remember(holder: string, giveBack: (atMs: number) => Eventual<void>): void {
+    const given = this.givenTo?.get(holder);
     if (given) given.push(giveBack);
-    else this.givenTo?.set(key, [giveBack]);
+    else this.givenTo?.set(holder, [giveBack]);
   }
 
   operate(operation: LimitOperation): void {
     const { nowMs } = this.world;
     if (operation.do === 'set-clock') this.clock.step(operation.byMs);
     else if (operation.do === 'release') {
-      const given = this.givenTo?.get(operation.key) ?? [];
+      const given = this.givenTo?.get(this.deciding.holderOf(operation.key)) ?? [];
       this.log.say('release', given.length);
       for (const giveBack of given) this.follow(giveBack(nowMs));
     } else {
@@ -162,7 +160,7 @@ export class LimitStage {
 
   private count({ atMs, cost, group }: Call, isAllowed: boolean, delayMs: number): void {
     this.book.say(isAllowed);
-    if (this.words.length < mostAnswersInWords) this.words.push(isAllowed ? 'yes' : 'no');
+    if (this.words.length < mostInWords) this.words.push(isAllowed ? 'yes' : 'no');
     this.total.asked += 1;
     if (group >= 0) this.byGroup[group]!.asked += 1;
     if (cost !== 1) this.hasCosts = true;
@@ -209,6 +207,6 @@ export class LimitStage {
     }
     for (const [i, tally] of this.byGroup.entries()) tally.put(measures, this.groups[i]);
     texts.set('answers', this.words.join(' '));
-    if (this.total.asked <= mostAnswersInWords) notes.push(`answers: ${this.words.join(' ')}`);
+    if (this.total.asked <= mostInWords) notes.push(`answers: ${this.words.join(' ')}`);
   }
 }

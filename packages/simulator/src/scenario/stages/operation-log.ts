@@ -1,7 +1,5 @@
 /** What came of the operations, in words and in the order in which it was known. */
-import type { Findings } from '../vocabulary.ts';
-
-const mostInWords = 40;
+import { type Findings, mostInWords } from '../vocabulary.ts';
 
 export class OperationLog {
   private readonly words: string[] = [];

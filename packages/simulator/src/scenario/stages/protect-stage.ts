@@ -18,7 +18,7 @@ import {
 import type { Protect } from '../scenario.ts';
 import type { Counter, Slices } from '../slices.ts';
 import { streamOf } from '../streams.ts';
-import type { Findings } from '../vocabulary.ts';
+import { type Findings, mostInWords } from '../vocabulary.ts';
 import type { World } from '../world.ts';
 
 export interface ProtectStageOptions {
@@ -30,8 +30,6 @@ export interface ProtectStageOptions {
 
 /** How a state is drawn: the more open, the higher. */
 const heights: Readonly<Record<CircuitState, number>> = { closed: 0, 'half-open': 0.5, open: 1 };
-
-const mostStatesInWords = 40;
 
 /** An attempt that did not go well. One for all: a stack for each of a million would be most of the work here. */
 const attemptFailed = new Error('The server failed.');
@@ -93,7 +91,7 @@ export class ProtectStage {
       this.shortCircuited += 1;
     });
     breaker.on('change', ({ to }) => {
-      if (this.states.length < mostStatesInWords) this.states.push(to);
+      if (this.states.length < mostInWords) this.states.push(to);
       if (to === 'open') this.opened += 1;
     });
   }

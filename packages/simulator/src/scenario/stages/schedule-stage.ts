@@ -5,12 +5,13 @@ import type { Call } from '../calls.ts';
 import { Samples } from '../samples.ts';
 import type { Operation, Schedule, ScheduleOperation } from '../scenario.ts';
 import type { Counter, Slices } from '../slices.ts';
-import type { Findings, Measures } from '../vocabulary.ts';
+import { type Findings, type Measures, mostInWords } from '../vocabulary.ts';
 import type { World } from '../world.ts';
 import type { OperationLog } from './operation-log.ts';
 import { type Scheduling, schedulingOf, type Work } from './scheduling.ts';
 import { StallingClock } from './stalling-clock.ts';
-import { type Waiting, WaitingTasks } from './waiting-tasks.ts';
+import { taskOperations } from './task-operations.ts';
+import { WaitingTasks } from './waiting-tasks.ts';
 
 export interface ScheduleStageOptions {
   readonly schedule: Schedule;
@@ -20,10 +21,6 @@ export interface ScheduleStageOptions {
   readonly operations: readonly Operation[];
   readonly log: OperationLog;
 }
-
-type TaskOperation = Extract<ScheduleOperation, { readonly of: string }>;
-
-const mostStartsInWords = 40;
 
 const ways = ['shed', 'expired', 'removed', 'aborted', 'closed'] as const;
 type Way = (typeof ways)[number];
@@ -61,7 +58,7 @@ export class ScheduleStage {
   private readonly world: World;
   private readonly scheduling: Scheduling;
   private readonly scheduler: Scheduler;
-  private readonly log: OperationLog;
+  readonly operate: (operation: ScheduleOperation) => void;
   /** Kept where operations ask for them. */
   private readonly waitingTasks: WaitingTasks | undefined;
   private readonly heard = new Map(eventNames.map((name) => [name, 0]));
@@ -78,7 +75,6 @@ export class ScheduleStage {
 
   constructor({ schedule, world, slices, groups, operations, log }: ScheduleStageOptions) {
     this.world = world;
-    this.log = log;
     const stalls = operations.flatMap((operation) =>
       operation.do === 'stall' ? [{ fromMs: operation.atMs, untilMs: operation.atMs + operation.forMs }] : [],
     );
@@ -86,6 +82,7 @@ export class ScheduleStage {
     this.scheduling = schedulingOf(schedule, clock);
     this.scheduler = this.scheduling.scheduler;
     if (operations.some((operation) => 'of' in operation)) this.waitingTasks = new WaitingTasks(groups);
+    this.operate = taskOperations({ scheduling: this.scheduling, waitingTasks: this.waitingTasks, log, world });
     for (const name of eventNames) this.scheduler.on(name, () => this.heard.set(name, this.heard.get(name)! + 1));
     this.groups = groups;
     this.byGroup = groups.map(() => new Waits());
@@ -130,51 +127,8 @@ export class ScheduleStage {
     }
   }
 
-  operate(operation: ScheduleOperation): void {
-    switch (operation.do) {
-      case 'boost':
-      case 'demote':
-      case 'remove':
-      case 'abort':
-        this.log.say(operation.do, this.operateOnTasks(operation));
-        return;
-      case 'block-tenant':
-      case 'wake-tenant':
-      case 'remove-tenant':
-        this.log.say(operation.do, this.scheduling.operateOnTenant!(operation.do, operation.tenant));
-        return;
-      case 'close':
-        this.log.say('close', this.scheduler.size);
-        this.scheduler.close();
-        return;
-      case 'drain': {
-        const { world } = this;
-        const fromMs = world.nowMs;
-        void this.scheduler.drain().then(() => this.log.say('drain', `${Math.round(world.nowMs - fromMs)}ms`));
-        return;
-      }
-      // Its clock knows of it from the beginning.
-      case 'stall':
-    }
-  }
-
-  /** To how many. */
-  private operateOnTasks(operation: TaskOperation): number {
-    const tasks = this.waitingTasks!.of(operation.of);
-    for (const task of tasks) this.operateOnTask(operation, task);
-    return tasks.length;
-  }
-
-  private operateOnTask(operation: TaskOperation, task: Waiting): void {
-    if ('by' in operation) {
-      task.priority += operation.do === 'boost' ? -operation.by : operation.by;
-      this.scheduling.update!(task.id, { priority: task.priority });
-    } else if (operation.do === 'remove') this.scheduling.remove!(task.id);
-    else task.abort.abort(new Error('The scenario says so.'));
-  }
-
   private noteStart({ group, key }: Call, atMs: number): void {
-    if (this.words.length < mostStartsInWords) this.words.push(this.groups[group] ?? key);
+    if (this.words.length < mostInWords) this.words.push(this.groups[group] ?? key);
     if (this.latestStartMs !== undefined) {
       this.gapMsMin = Math.min(this.gapMsMin, atMs - this.latestStartMs);
       this.gapMsMax = Math.max(this.gapMsMax, atMs - this.latestStartMs);

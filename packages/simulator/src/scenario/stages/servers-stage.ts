@@ -11,7 +11,7 @@ import type { Call } from '../calls.ts';
 import type { Balance, Servers } from '../scenario.ts';
 import { type Counter, type Slices, slicesPerRun } from '../slices.ts';
 import { streamOf } from '../streams.ts';
-import type { Findings } from '../vocabulary.ts';
+import { type Findings, mostInWords } from '../vocabulary.ts';
 import type { World } from '../world.ts';
 import { KeyPlaces } from './key-places.ts';
 import { Server } from './server.ts';
@@ -25,7 +25,6 @@ export interface ServersStageOptions {
   readonly durationMs: number;
 }
 
-const mostPicksInWords = 40;
 /** More lines than that nobody can tell apart. */
 const mostSharesShown = 8;
 
@@ -151,7 +150,7 @@ export class ServersStage {
   private note(id: string, { key }: Call): void {
     this.picked += 1;
     this.picks.set(id, (this.picks.get(id) ?? 0) + 1);
-    if (this.words.length < mostPicksInWords) this.words.push(id);
+    if (this.words.length < mostInWords) this.words.push(id);
     this.places?.note(key, id);
   }
 
