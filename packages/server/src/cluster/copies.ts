@@ -7,14 +7,13 @@ import type { Fences } from './fences.ts';
 import type { Replication, ShardReplication } from './messages.ts';
 import type { OwnedPolicies } from './owned-policy.ts';
 import { Shard } from './shard.ts';
+import { StepReader } from './steps.ts';
 import type { PolicyTexts } from './wire-check.ts';
 
 interface Copy {
   readonly epoch: number;
   readonly session: number;
   sequence: number;
-  /** What our clock must be moved by to show the owner's time for the shard, at most: the owner's was later when we heard of it. */
-  asideMs: number;
   readonly shard: Shard;
   /** It is not what the owner has. Kept all the same, so that messages of earlier sessions are known for what they are. */
   isBroken: boolean;
@@ -37,17 +36,18 @@ export class Copies {
   }
 
   /** The shards of the message whose copy has all of it now. Only of whom the slot table calls their owner: a later owner may be an older node. */
-  receive({ epoch, shards }: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
+  receive({ epoch, kinds, shards }: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
+    const reader = new StepReader(kinds, this.policies, this.texts);
     return shards
       .filter(({ shard }) => !this.fences.copySessions || isOwner(shard, epoch))
-      .filter((replication) => this.tryShard(epoch, replication))
+      .filter((replication) => this.tryShard(epoch, replication, reader))
       .map(({ shard }) => shard);
   }
 
   /** One that cannot be kept, as where there is room for fewer keys than at its owner, says nothing of the others. */
-  private tryShard(epoch: number, replication: ShardReplication): boolean {
+  private tryShard(epoch: number, replication: ShardReplication, reader: StepReader): boolean {
     try {
-      return this.receiveShard(epoch, replication);
+      return this.receiveShard(epoch, replication, reader);
     } catch {
       const copy = this.copies.get(replication.shard);
       if (copy) copy.isBroken = true;
@@ -55,7 +55,7 @@ export class Copies {
     }
   }
 
-  private receiveShard(epoch: number, replication: ShardReplication): boolean {
+  private receiveShard(epoch: number, replication: ShardReplication, reader: StepReader): boolean {
     const { shard, session, sequence, nowMs, state, steps } = replication;
     let copy = this.copies.get(shard);
     if (copy && this.fences.copySessions) {
@@ -68,31 +68,22 @@ export class Copies {
       if (!isSame && state === undefined) return false;
     }
     if (state !== undefined) {
-      const asideMs = this.asideFor(state.nowMs);
-      const begun: Copy = {
-        epoch,
-        session,
-        sequence,
-        asideMs,
-        shard: Shard.of(state, this.clock, this.maxKeys, () => begun.asideMs),
-        isBroken: false,
-      };
-      copy = begun;
+      const begun = Shard.of(state, this.clock, this.maxKeys, this.asideFor(state.nowMs));
+      copy = { epoch, session, sequence, shard: begun, isBroken: false };
       this.copies.set(shard, copy);
     }
     if (copy === undefined) return false;
-    for (const { atMs, checks } of steps) {
-      const owned = checks.map((check) => this.policies.ownedCheck(this.texts.checkOf(check)));
-      if (copy.shard.repeat(owned, atMs)) continue;
+    if (!reader.repeat(copy.shard, steps)) {
       // No room here for what the owner has room for: the copy must not be taken for the whole.
       copy.isBroken = true;
       return false;
     }
     copy.sequence = sequence;
-    copy.asideMs = this.asideFor(nowMs);
+    copy.shard.moveClock(this.asideFor(nowMs));
     return true;
   }
 
+  /** What our clock must be moved by to show the owner's time for the shard, at most: the owner's was later when we heard of it. */
   private asideFor(theirNowMs: number): number {
     return this.fences.agesNotDates ? theirNowMs - this.clock.nowMs() : 0;
   }

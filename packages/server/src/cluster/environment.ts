@@ -8,8 +8,11 @@ import type { PeerMessage, PeerReply } from './messages.ts';
 export interface NodeClock {
   /** Milliseconds of a clock that never steps. It may stand still while the machine sleeps. */
   nowMs(): number;
-  /** The same, but running on while the machine sleeps: where the two part, time has been lost. */
-  uptimeMs(): number;
+  /**
+   * The same, but running on while the machine sleeps: where the two part, time has been lost. `nowMs` is a reading of this tick, for whoever has
+   * one: reading the clock takes as long as a part of a check.
+   */
+  uptimeMs(nowMs?: number): number;
   /** Does something later, once. Returns how to call it off. */
   after(ms: number, action: () => void): () => void;
 }

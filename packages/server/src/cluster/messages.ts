@@ -1,5 +1,6 @@
 /** What nodes say to each other: plain data that survives JSON. Each message names whom it is for; a successor at the same address refuses it. */
 import type { Decision, Snapshot } from 'sluice';
+import type { WireKind, WireSteps } from './steps.ts';
 import type { WireCheck } from './wire-check.ts';
 
 export type PeerMessage =
@@ -24,6 +25,7 @@ export interface Replication {
   readonly from: string;
   /** Of the owner: a copy is of one owner's time. */
   readonly epoch: number;
+  readonly kinds: readonly WireKind[];
   readonly shards: readonly ShardReplication[];
 }
 
@@ -37,13 +39,7 @@ export interface ShardReplication {
   /** Everything, at the start of a session. */
   readonly state?: ShardState;
   /** What was carried out since, in order. */
-  readonly steps: readonly ReplicatedStep[];
-}
-
-/** A batch of checks that went through, and when. */
-export interface ReplicatedStep {
-  readonly atMs: number;
-  readonly checks: readonly WireCheck[];
+  readonly steps: WireSteps;
 }
 
 export interface ShardState {

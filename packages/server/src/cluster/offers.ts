@@ -41,7 +41,7 @@ export class Offers {
     const offered = offer?.shards.get(shard);
     offer?.shards.delete(shard);
     if (token !== undefined && offer?.shards.size === 0) this.offers.delete(token);
-    return offered && Shard.of(offered.state, this.clock, maxKeys, () => offered.asideMs);
+    return offered && Shard.of(offered.state, this.clock, maxKeys, offered.asideMs);
   }
 
   private find(token: string | undefined): Offer | undefined {

@@ -8,10 +8,10 @@ import { type Check, type Decision, SluiceError } from 'sluice';
 import { applyAcrossSlots } from 'sluice/client';
 import { andThen } from '../service/answer.ts';
 import type { Answer } from '../service/service.ts';
-import { pause } from './environment.ts';
+import { type NodeClock, pause } from './environment.ts';
 import type { PeerMessage, PeerReply } from './messages.ts';
 import type { NodeParts } from './node-parts.ts';
-import type { OwnedCheck } from './owned-policy.ts';
+import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { KnownNode } from './records.ts';
 import { RememberedAnswers } from './remembered-answers.ts';
 import { costInBatch, isTaking, type Shard } from './shard.ts';
@@ -30,6 +30,7 @@ export class OwnerChecks {
   private readonly policies: NodeParts['policies'];
   private readonly standbys: NodeParts['standbys'];
   private readonly membership: NodeParts['membership'];
+  private readonly clock: NodeClock;
 
   constructor(parts: NodeParts) {
     this.parts = parts;
@@ -37,6 +38,7 @@ export class OwnerChecks {
     this.policies = parts.policies;
     this.standbys = parts.standbys;
     this.membership = parts.membership;
+    this.clock = parts.environment.clock;
   }
 
   /**
@@ -45,9 +47,8 @@ export class OwnerChecks {
    */
   apply(checks: readonly Check[], requestId?: string): Answer<Decision[]> {
     if (checks.length === 1) {
-      return this.shards.of(checks[0]!.key) === undefined
-        ? this.applyFar(checks, requestId)
-        : this.applyHere(checks, requestId);
+      const shard = this.shards.of(checks[0]!.key);
+      return shard === undefined ? this.applyFar(checks, requestId) : this.applyToOne(shard, checks, requestId);
     }
     const isHere = checks.every(({ key }) => this.shards.of(key) !== undefined);
     return isHere ? this.applyHere(checks, requestId) : this.applyFar(checks, requestId);
@@ -55,17 +56,34 @@ export class OwnerChecks {
 
   /** Checks whose keys are all ours. */
   private applyHere(checks: readonly Check[], requestId: string | undefined): Answer<Decision[]> {
-    if (this.membership.right.leftMs() <= 0)
-      throw unsure('This node has lost its right to decide, and cannot renew it.');
-    if (checks.length === 1) {
-      const shard = this.shards.of(checks[0]!.key)!;
-      if (shard.isFrozen) return this.applyLater(checks, requestId);
-      return this.applyToShard(shard, checks, requestId);
-    }
+    if (checks.length === 1) return this.applyToOne(this.shards.of(checks[0]!.key)!, checks, requestId);
+    this.mustHaveRight(this.clock.nowMs());
     const groups = this.byShard(checks);
     if (groups.some(({ shard }) => shard.isFrozen)) return this.applyLater(checks, requestId);
     if (groups.length === 1) return this.applyToShard(groups[0]!.shard, checks, requestId);
     return this.applyToShards(groups, checks, requestId);
+  }
+
+  private mustHaveRight(nowMs: number): void {
+    if (this.membership.right.leftMs(nowMs) <= 0)
+      throw unsure('This node has lost its right to decide, and cannot renew it.');
+  }
+
+  /** One check, whose key is in a shard of ours. */
+  private applyToOne(shard: Shard, checks: readonly Check[], requestId: string | undefined): Answer<Decision[]> {
+    // Read once: a plain check is decided at the very time at which the right was looked at.
+    const nowMs = this.clock.nowMs();
+    this.mustHaveRight(nowMs);
+    if (shard.isFrozen) return this.applyLater(checks, requestId);
+    const check = checks[0]!;
+    const owned = this.policies.of(check.policy);
+    const decision =
+      requestId === undefined && !owned.isDurable && isPlain(check) ? shard.check(check, owned, nowMs) : undefined;
+    if (decision === undefined) return this.applyToShard(shard, checks, requestId);
+    const isTold = this.standbys.size > 0 && decision.allowed;
+    const confirmed = isTold ? this.standbys.carriedOutPlain(shard.number, check, owned) : undefined;
+    showOwned(decision, owned);
+    return confirmed ? confirmed.then(() => [decision]) : [decision];
   }
 
   private byShard(checks: readonly Check[]) {
@@ -215,10 +233,8 @@ export class OwnerChecks {
   /** Decisions tell of the policy that was asked for. They are the shard's own objects, fresh from this call. */
   private show(checks: readonly OwnedCheck[], decisions: readonly Decision[]): void {
     for (let i = 0; i < checks.length; i += 1) {
-      const { policy, limit } = checks[i]!.owned;
-      const decision = decisions[i] as { -readonly [Field in keyof Decision]: Decision[Field] };
-      decision.policy = policy;
-      decision.limit = limit;
+      const decision = decisions[i]!;
+      showOwned(decision, checks[i]!.owned);
       if (decision.reason === 'quarantine') this.counts.quarantineRefusals += 1;
     }
   }
@@ -316,6 +332,18 @@ export class OwnerChecks {
       return failed(error);
     }
   }
+}
+
+/** Whether it is a check of one key and nothing else, for which stores have a short way. */
+function isPlain({ operation, shadow, maxDelayMs, receipt }: Check): boolean {
+  return (
+    (operation === undefined || operation === 'check') && !shadow && maxDelayMs === undefined && receipt === undefined
+  );
+}
+
+function showOwned(decision: { -readonly [Field in keyof Decision]: Decision[Field] }, owned: OwnedPolicy): void {
+  decision.policy = owned.policy;
+  decision.limit = owned.limit;
 }
 
 // When there will be room is not known; asking again every second costs little.

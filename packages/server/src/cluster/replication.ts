@@ -3,20 +3,20 @@
  *
  *      check ──► carried out ──► answered at once, as long as the key is not more than `lag` ahead of its copy
  *                     │                  └─ else when the copy has caught up
- *                     └──► told to the standby with the rest of the turn ──► confirmed
+ *                     └──► told to the standby with the rest of the moment ──► confirmed
  *
  * A link begins with the whole state; once that is confirmed, etcd is told that there is a standby. A link that breaks is taken back in etcd
  * first: until then keys wait, because whoever takes over would trust the copy.
  */
-import { SluiceError } from 'sluice';
+import { type Check, SluiceError } from 'sluice';
+import { Ahead } from './ahead.ts';
 import type { NodeEnvironment } from './environment.ts';
 import type { Fences } from './fences.ts';
-import { identityOf } from './identity.ts';
-import type { ReplicatedStep, Replication, ShardReplication } from './messages.ts';
-import type { OwnedCheck } from './owned-policy.ts';
+import type { Replication, ShardReplication } from './messages.ts';
+import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 import { mostStateBytes, stateBytes } from './state-bytes.ts';
-import { wireOfCheck } from './wire-check.ts';
+import { costOf, Kinds, Steps } from './steps.ts';
 
 /** Whom a shard is copied to. */
 export interface StandbyNode {
@@ -30,12 +30,6 @@ export interface StandbyNode {
  */
 type LinkPhase = 'copying' | 'closing' | 'copied' | 'recorded' | 'broken';
 
-/** What was carried out of a key and not confirmed. */
-interface Ahead {
-  cost: number;
-  lag: number;
-}
-
 interface Link {
   readonly shard: Shard;
   readonly standby: StandbyNode;
@@ -44,14 +38,15 @@ interface Link {
   /** Etcd may say that there is a standby. */
   isTold: boolean;
   sequence: number;
-  steps: ReplicatedStep[];
+  /** Of the message that is being made. */
+  steps: Steps;
+  /** A key of these is on its way to where it would have to wait. */
+  isPressing: boolean;
   isStateSent: boolean;
-  /** By key, of all messages. */
-  readonly ahead: Map<string, Ahead>;
+  /** Of all messages. */
+  readonly ahead: Ahead;
   /** The message with which everything is confirmed that was answered before keys had to wait. */
   closedBy: number;
-  /** The same of the message that is being made. */
-  current: [id: string, cost: number][];
   /** The next owner has it all. */
   isMoved: boolean;
   /** Who waits until everything so far is confirmed. */
@@ -65,7 +60,7 @@ interface Waiter {
 interface Sent {
   readonly link: Link;
   readonly sequence: number;
-  readonly costs: readonly (readonly [id: string, cost: number])[];
+  readonly steps: Steps;
   readonly waiters: Waiter[];
 }
 
@@ -74,7 +69,10 @@ export type StandbyEdits = ReadonlyMap<number, StandbyNode | undefined>;
 
 // How many whole shards go into one message.
 const mostStates = 16;
-const flushMs = 5;
+// How soon the standby is told. Each message costs something, whatever is in it, and a crash costs no more for those that come late: what a key may be ahead
+// by is bounded in any case. Only a key that is half way there is told of sooner.
+const flushMs = 20;
+const pressingFlushMs = 5;
 
 export class Standbys {
   private readonly environment: NodeEnvironment;
@@ -86,7 +84,7 @@ export class Standbys {
   private readonly busy = new Set<string>();
   private sessions = 0;
   /** When the next message is made. */
-  private planned: { readonly atMs: number; callOff(): void } | undefined;
+  private planned: { readonly ms: number; readonly atMs: number; callOff(): void } | undefined;
   private isStopped = false;
 
   constructor(
@@ -112,12 +110,12 @@ export class Standbys {
       phase: 'copying',
       isTold: false,
       sequence: 0,
-      steps: [],
+      steps: new Steps(),
+      isPressing: false,
       isStateSent: false,
-      ahead: new Map(),
+      ahead: new Ahead(),
       closedBy: Number.POSITIVE_INFINITY,
       isMoved: false,
-      current: [],
       waiters: [],
     });
     this.flushSoon(0);
@@ -192,33 +190,31 @@ export class Standbys {
   carriedOut(shard: number, checks: readonly OwnedCheck[]): Promise<void> | undefined {
     const link = this.links.get(shard);
     if (link === undefined || !link.isStateSent) return undefined;
-    if (link.phase !== 'broken') {
-      link.steps.push({
-        atMs: link.shard.decidedMs,
-        checks: checks.map((check) => wireOfCheck(check, check.owned.policy)),
-      });
-      this.flushSoon(flushMs);
-    }
+    if (link.phase !== 'broken') link.steps.addBatch(link.shard.decidedMs, checks);
     let isTooFar = false;
-    for (const { name, key, cost: asked, actual = 0, owned } of checks) {
-      const id = identityOf({ name, key });
-      // A reservation may turn out to have taken more than was reserved.
-      const cost = Math.max(asked, actual);
-      if (this.move(link, id, cost, owned.lag)) isTooFar = true;
-      link.current.push([id, cost]);
+    for (const check of checks) {
+      const aheadBy = link.ahead.add(check.name, check.key, costOf(check));
+      if (this.isTooFar(link, aheadBy, check.owned)) isTooFar = true;
     }
-    return isTooFar && this.fences.boundedLag && link.phase !== 'copying' ? this.confirmed(link) : undefined;
+    return this.willBeTold(link, isTooFar);
   }
 
-  /** A key gets ahead by so much, or is caught up with. Whether it is too far ahead now. */
-  private move(link: Link, id: string, cost: number, lag?: number): boolean {
-    const ahead = link.ahead.get(id) ?? { cost: 0, lag: lag ?? 0 };
-    ahead.cost += cost;
-    ahead.lag = lag ?? ahead.lag;
-    const isTooFar = ahead.cost > ahead.lag;
-    if (ahead.cost > 0) link.ahead.set(id, ahead);
-    else link.ahead.delete(id);
-    return isTooFar;
+  /** The same of one plain check. */
+  carriedOutPlain(shard: number, { name, key, cost }: Check, owned: OwnedPolicy): Promise<void> | undefined {
+    const link = this.links.get(shard);
+    if (link === undefined || !link.isStateSent) return undefined;
+    if (link.phase !== 'broken') link.steps.addPlain(link.shard.decidedMs, name, key, cost, owned.policy);
+    return this.willBeTold(link, this.isTooFar(link, link.ahead.add(name, key, cost), owned));
+  }
+
+  private isTooFar(link: Link, aheadBy: number, { lag }: OwnedPolicy): boolean {
+    if (2 * aheadBy > lag) link.isPressing = true;
+    return aheadBy > lag;
+  }
+
+  private willBeTold(link: Link, isTooFar: boolean): Promise<void> | undefined {
+    if (link.phase !== 'broken') this.flushSoon(link.isPressing ? pressingFlushMs : flushMs);
+    return isTooFar && this.fences.boundedLag && link.phase !== 'copying' ? this.confirmed(link) : undefined;
   }
 
   private confirmed(link: Link): Promise<void> {
@@ -238,23 +234,27 @@ export class Standbys {
   }
 
   private flushSoon(ms: number): void {
+    // What was planned for no later, and earlier, comes before: no need to read the clock for each grant.
+    if (this.isStopped || (this.planned && this.planned.ms <= ms)) return;
     const { clock } = this.environment;
     const atMs = clock.nowMs() + ms;
-    if (this.isStopped || (this.planned && this.planned.atMs <= atMs)) return;
+    if (this.planned && this.planned.atMs <= atMs) return;
     this.planned?.callOff();
     const callOff = clock.after(ms, () => {
       this.planned = undefined;
       if (!this.isStopped) this.flush();
     });
-    this.planned = { atMs, callOff };
+    this.planned = { ms, atMs, callOff };
   }
 
   private flush(): void {
     const byAddress = new Map<string, Link[]>();
     for (const link of this.links.values()) {
-      const isDue = link.steps.length > 0 || !link.isStateSent;
-      if (!isDue || link.phase === 'broken' || this.busy.has(link.standby.address)) continue;
-      byAddress.set(link.standby.address, [...(byAddress.get(link.standby.address) ?? []), link]);
+      const { address } = link.standby;
+      if (!isDue(link) || this.busy.has(address)) continue;
+      const others = byAddress.get(address);
+      if (others === undefined) byAddress.set(address, [link]);
+      else others.push(link);
     }
     for (const [address, links] of byAddress) {
       const fresh = links.filter(({ isStateSent }) => !isStateSent).slice(0, mostStates);
@@ -265,34 +265,45 @@ export class Standbys {
   private async send(address: string, links: readonly Link[]): Promise<void> {
     const sent: Sent[] = [];
     const shards: ShardReplication[] = [];
+    const kinds = new Kinds();
     let bytes = 0;
     for (const link of links) {
-      const { shard, session, isStateSent, steps, current, waiters } = link;
+      const { shard, session, isStateSent, steps, waiters } = link;
       const state = isStateSent ? undefined : shard.state();
       bytes += state === undefined ? 0 : stateBytes(state);
       // The others come with the next message.
       if (state !== undefined && bytes > mostStateBytes && shards.length > 0) continue;
       link.sequence += 1;
-      sent.push({ link, sequence: link.sequence, costs: current, waiters });
-      link.steps = [];
-      link.current = [];
+      sent.push({ link, sequence: link.sequence, steps, waiters });
+      link.steps = new Steps();
+      link.isPressing = false;
       link.waiters = [];
       link.isStateSent = true;
-      const replication = { shard: shard.number, session, sequence: link.sequence, nowMs: shard.nowMs(), steps };
-      shards.push(state === undefined ? replication : { ...replication, state });
+      const nowMs = shard.nowMs();
+      const told = { shard: shard.number, session, sequence: link.sequence, nowMs, steps: steps.wire(kinds) };
+      shards.push(state === undefined ? told : { ...told, state });
     }
     this.busy.add(address);
-    const copied = await this.ask(address, links[0]!.standby.id, shards);
+    const { id, epoch } = this.self();
+    const to = links[0]!.standby.id;
+    const copied = await this.ask(address, { kind: 'replicate', to, from: id, epoch, kinds: kinds.all, shards });
     this.busy.delete(address);
     if (this.isStopped) return;
     for (const one of sent) this.confirm(one, copied.has(one.link.shard.number));
-    this.flushSoon(0);
+    this.flushRest(address);
+  }
+
+  /** What came up while a message was on its way had to wait for the answer. */
+  private flushRest(address: string): void {
+    for (const link of this.links.values()) {
+      if (link.standby.address !== address || !isDue(link)) continue;
+      const isAwaited = link.waiters.length > 0 || !link.isStateSent;
+      this.flushSoon(isAwaited ? 0 : link.isPressing ? pressingFlushMs : flushMs);
+    }
   }
 
   /** The shards whose copies are up to date; none when there was no answer. */
-  private async ask(address: string, to: string, shards: readonly ShardReplication[]): Promise<ReadonlySet<number>> {
-    const { id, epoch } = this.self();
-    const message: Replication = { kind: 'replicate', to, from: id, epoch, shards };
+  private async ask(address: string, message: Replication): Promise<ReadonlySet<number>> {
     try {
       const reply = await this.environment.peers.ask(address, message, this.patienceMs);
       return new Set(reply.kind === 'copied' ? reply.shards : []);
@@ -302,7 +313,7 @@ export class Standbys {
     }
   }
 
-  private confirm({ link, sequence, costs, waiters }: Sent, isCopied: boolean): void {
+  private confirm({ link, sequence, steps, waiters }: Sent, isCopied: boolean): void {
     if (this.links.get(link.shard.number) !== link) {
       for (const waiter of waiters) waiter.settle(link.isMoved || isCopied);
       return;
@@ -312,11 +323,11 @@ export class Standbys {
       this.break(link.shard.number);
       return;
     }
-    for (const [id, cost] of costs) this.move(link, id, -cost);
+    steps.forEachCost((name, key, cost) => link.ahead.confirm(name, key, cost));
     if (link.phase === 'copying') {
       link.phase = 'closing';
       // What was answered until now without waiting is in the messages up to this one; from here on keys that are too far ahead wait.
-      link.closedBy = link.sequence + (link.steps.length > 0 ? 1 : 0);
+      link.closedBy = link.sequence + (link.steps.isEmpty ? 0 : 1);
     }
     if (link.phase === 'closing' && (sequence >= link.closedBy || !this.fences.boundedLag)) link.phase = 'copied';
     for (const waiter of waiters) waiter.settle(true);
@@ -336,4 +347,9 @@ export class Standbys {
     for (const link of this.links.values()) for (const waiter of link.waiters) waiter.settle(false);
     this.links.clear();
   }
+}
+
+/** Whether there is something to tell. */
+function isDue({ steps, isStateSent, phase }: Link): boolean {
+  return phase !== 'broken' && (!steps.isEmpty || !isStateSent);
 }

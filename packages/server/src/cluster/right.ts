@@ -47,18 +47,22 @@ export class Right {
 
   /** What has to be noted before a renewal is sent. */
   sleepSoFar(): number {
-    return this.clock.uptimeMs() - this.clock.nowMs();
+    return this.sleptUntil(this.clock.nowMs());
+  }
+
+  private sleptUntil(nowMs: number): number {
+    return this.clock.uptimeMs(nowMs) - nowMs;
   }
 
   end(): void {
     this.untilMs = Number.NEGATIVE_INFINITY;
   }
 
-  /** For how long it still holds; 0 or less: it does not. */
-  leftMs(): number {
+  /** For how long it still holds; 0 or less: it does not. `nowMs` was read just now, in this tick. */
+  leftMs(nowMs = this.clock.nowMs()): number {
     if (!this.fences.rightInTheTick) return 1;
-    const leftMs = this.untilMs - this.clock.nowMs();
-    if (leftMs > 0 && this.fences.suspensionEndsRight && this.sleepSoFar() - this.asleepMs > this.toleranceMs) {
+    const leftMs = this.untilMs - nowMs;
+    if (leftMs > 0 && this.fences.suspensionEndsRight && this.sleptUntil(nowMs) - this.asleepMs > this.toleranceMs) {
       this.end();
       return 0;
     }

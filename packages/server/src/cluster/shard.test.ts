@@ -21,7 +21,7 @@ function ask(shard: Shard, cost = 1, key = 'k') {
 }
 
 function certain(): Shard {
-  return Shard.of(Shard.unknown(7, clock, 100, { ...allFences, quarantine: false }).state(), clock, 100, () => 0);
+  return Shard.of(Shard.unknown(7, clock, 100, { ...allFences, quarantine: false }).state(), clock, 100, 0);
 }
 
 describe('a shard of which nothing is known', () => {
@@ -49,7 +49,7 @@ describe('a shard of which nothing is known', () => {
   it('takes its doubts along when it is handed over', () => {
     const state = Shard.unknown(7, clock, 100, allFences).state();
     nowMs += 5000;
-    const taken = Shard.of(state, clock, 100, () => -5000);
+    const taken = Shard.of(state, clock, 100, -5000);
     expect(ask(taken).reason).toBe('quarantine');
   });
 });
@@ -63,7 +63,7 @@ describe('a shard that came from another node', () => {
     const days = 86_400_000;
     nowMs += 3 * days;
     const asideMs = state.nowMs - nowMs;
-    const taker = Shard.of(state, clock, 100, () => asideMs);
+    const taker = Shard.of(state, clock, 100, asideMs);
     expect(ask(taker).allowed).toBe(false);
     nowMs += 300;
     expect(ask(taker).allowed).toBe(false);
@@ -115,6 +115,49 @@ describe('a batch with one key twice', () => {
   });
 });
 
+describe('the short way of a plain check', () => {
+  const owned = policies.of(policy);
+  const plain = { name: 'rule', key: 'k', policy, cost: 1 };
+
+  it('is not gone while anything is in doubt', () => {
+    const shard = Shard.unknown(7, clock, 100, allFences);
+    for (let i = 0; i < 2; i += 1) expect(shard.check(plain, owned, nowMs)).toBeUndefined();
+    nowMs += spanMs;
+    // The first of a policy goes the long way in any case.
+    expect(shard.check(plain, owned, nowMs)).toBeUndefined();
+    expect(ask(shard).allowed).toBe(true);
+    expect(shard.check(plain, owned, nowMs)).toMatchObject({ allowed: true, remaining: 98 });
+  });
+
+  it('comes to the same end as the long way, and a copy that goes it again to the same', () => {
+    const [short, long, copy] = [certain(), certain(), certain()];
+    let gone = 0;
+    for (let i = 0; i < 3000; i += 1) {
+      nowMs += 5 + 5 * Math.sin(i * i);
+      const check = { ...plain, key: `key-${i % 3}`, cost: 1 + (i % 4) };
+      const decision = short.check(check, owned, nowMs);
+      if (decision !== undefined) gone += 1;
+      const made = decision ?? short.apply([policies.ownedCheck(check)])[0]!;
+      expect(made).toEqual(long.apply([policies.ownedCheck(check)])[0]!);
+      expect(short.decidedMs).toBe(nowMs);
+      if (made.allowed) expect(copy.repeatPlain('rule', check.key, check.cost, owned, nowMs)).toBe(true);
+    }
+    expect(gone).toBeGreaterThan(2000);
+    expect(copy.state().snapshot.names).toEqual(long.state().snapshot.names);
+  });
+
+  it('is by the time of its own shard, whichever was asked last', () => {
+    const early = certain();
+    const late = Shard.of(certain().state(), clock, 100, 10_000);
+    for (const shard of [early, late]) ask(shard);
+    const decided = [early, late, early].map((shard) => {
+      shard.check(plain, owned, nowMs);
+      return shard.decidedMs - nowMs;
+    });
+    expect(decided).toEqual([0, 10_000, 0]);
+  });
+});
+
 describe('a copy', () => {
   it('comes to the same end as its owner, whose clock goes on between deciding and telling', () => {
     const running: NodeClock = {
@@ -126,7 +169,7 @@ describe('a copy', () => {
       after: () => () => {},
     };
     const owner = Shard.unknown(7, running, 100, { ...allFences, quarantine: false });
-    const copy = Shard.of(owner.state(), running, 100, () => 0);
+    const copy = Shard.of(owner.state(), running, 100, 0);
     const check = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 1 });
     let granted = 0;
     for (let asked = 0; asked < 30_000; asked += 1) {
@@ -162,7 +205,7 @@ describe('a key of a long window', () => {
     shard.charge(check, 6, -1000);
     shard.settle(check);
     expect(shard.apply([check])[0]).toMatchObject({ allowed: true, remaining: 3 });
-    const taken = Shard.of(shard.state(), clock, 100, () => 0);
+    const taken = Shard.of(shard.state(), clock, 100, 0);
     expect(taken.apply([check])[0]).toMatchObject({ allowed: true, remaining: 2 });
   });
 });

@@ -4,12 +4,12 @@
  * The clock is the node's, moved: state that came from another node is as old here as it was there, whatever the two clocks show. The time
  * that it was on its way is not counted, so it only looks younger than it is, and is forgotten later.
  */
-import { type Check, type Clock, type Decision, type MemoryStore, memoryStore } from 'sluice';
+import { type Check, type Clock, type Decision, type MemoryStore, memoryStore, type Policy, type Store } from 'sluice';
 import type { NodeClock } from './environment.ts';
 import type { Fences } from './fences.ts';
 import { identityOf } from './identity.ts';
 import type { Doubt, ShardState } from './messages.ts';
-import type { OwnedCheck } from './owned-policy.ts';
+import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 
 // After so many failures in a row it is simpler to know nothing.
 const mostLags = 4;
@@ -22,11 +22,13 @@ export class Shard {
   offeredAs: string | undefined;
   /** The time by which the store decided last. By no later reading: a copy that does the same again by that could come to another end. */
   decidedMs = Number.NEGATIVE_INFINITY;
-  /** When the owner decided what is being done again. */
-  private repeatedMs: number | undefined;
+  /** What was asked for last is likely asked for next: its name, its policy, and the short way that the store has for them. */
+  private lastName: string | undefined;
+  private lastPolicy: Policy | undefined;
+  private shortWay: ReturnType<NonNullable<Store['direct']>> | undefined;
   private readonly clock: NodeClock;
   private readonly store: MemoryStore;
-  private readonly asideMs: () => number;
+  private asideMs: number;
   /** On the shard's own time. */
   private doubts: readonly Doubt[];
   private latestDoubtMs: number;
@@ -37,7 +39,7 @@ export class Shard {
     number: number,
     clock: NodeClock,
     maxKeys: number,
-    asideMs: () => number,
+    asideMs: number,
     doubts: readonly Doubt[],
     settled: readonly string[] = [],
   ) {
@@ -47,29 +49,36 @@ export class Shard {
     this.doubts = doubts;
     this.latestDoubtMs = latestOf(doubts);
     this.settled = new Set(settled);
-    this.store = memoryStore({ maxKeys, clock: shardClock(() => this.readClock()) });
+    this.store = memoryStore({ maxKeys, clock: storeClock });
   }
 
   /** Of whose past nothing is known. */
   static unknown(number: number, clock: NodeClock, maxKeys: number, fences: Fences): Shard {
     const doubts: Doubt[] = fences.quarantine ? [{ sinceMs: clock.nowMs(), about: 'all' }] : [];
-    return new Shard(number, clock, maxKeys, () => 0, doubts);
+    return new Shard(number, clock, maxKeys, 0, doubts);
   }
 
-  /** As another node had it, with the difference of its time to ours; `asideMs` may change as long as it is a copy. */
-  static of(state: ShardState, clock: NodeClock, maxKeys: number, asideMs: () => number): Shard {
+  /** As another node had it, with the difference of its time to ours. */
+  static of(state: ShardState, clock: NodeClock, maxKeys: number, asideMs: number): Shard {
     const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state.settled);
     shard.store.restore(state.snapshot);
     return shard;
   }
 
   nowMs(): number {
-    return this.clock.nowMs() + this.asideMs();
+    return this.clock.nowMs() + this.asideMs;
   }
 
-  private readClock(): number {
-    this.decidedMs = this.repeatedMs ?? this.nowMs();
-    return this.decidedMs;
+  /** A copy hears what time it is at its owner. */
+  moveClock(asideMs: number): void {
+    this.asideMs = asideMs;
+  }
+
+  /** What the store decides in this tick, it decides by this time. */
+  private decideAt(ms: number): MemoryStore {
+    this.decidedMs = ms;
+    storeClock.nowMs = ms;
+    return this.store;
   }
 
   get keys(): number {
@@ -95,8 +104,8 @@ export class Shard {
   }
 
   /** Nothing is in doubt for windows up to this long. */
-  isCertainFor(spanMs: number): boolean {
-    return this.nowMs() >= this.latestDoubtMs + spanMs;
+  isCertainFor(spanMs: number, nowMs = this.nowMs()): boolean {
+    return nowMs >= this.latestDoubtMs + spanMs;
   }
 
   isSettled(check: OwnedCheck): boolean {
@@ -115,16 +124,17 @@ export class Shard {
 
   /** All of the checks or none, as they stand in the store. They have the applied policies. */
   apply(checks: readonly OwnedCheck[]): Decision[] {
+    const nowMs = this.nowMs();
+    const store = this.decideAt(nowMs);
     for (let i = 0; i < checks.length; i += 1) {
-      if (this.isCertainFor(checks[i]!.owned.spanMs)) continue;
-      return this.refuseInDoubt(checks) ?? this.withoutLag(checks, this.store.apply(checks));
+      if (this.isCertainFor(checks[i]!.owned.spanMs, nowMs)) continue;
+      return this.refuseInDoubt(checks, nowMs) ?? this.withoutLag(checks, store.apply(checks), nowMs);
     }
-    return this.store.apply(checks);
+    return store.apply(checks);
   }
 
   /** What may be missing does not remain to be used. */
-  private withoutLag(checks: readonly OwnedCheck[], decisions: readonly Decision[]): Decision[] {
-    const nowMs = this.nowMs();
+  private withoutLag(checks: readonly OwnedCheck[], decisions: readonly Decision[], nowMs: number): Decision[] {
     return decisions.map((decision, i) => {
       const { owned } = checks[i]!;
       const lags = this.doubts.filter(({ sinceMs, about }) => about === 'lag' && sinceMs + owned.spanMs > nowMs).length;
@@ -135,12 +145,37 @@ export class Shard {
   /** What the owner did, done again for the copy. False when it came to another end here: then this is no copy any more. */
   repeat(checks: readonly OwnedCheck[], atMs: number): boolean {
     // By the clock and not by a time that is given: else the store would forget nobody, because the next time might be an earlier one.
-    this.repeatedMs = atMs;
-    try {
-      return this.store.apply(checks).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
-    } finally {
-      this.repeatedMs = undefined;
+    return this.decideAt(atMs)
+      .apply(checks)
+      .every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
+  }
+
+  /** The same of one plain check. */
+  repeatPlain(name: string, key: string, cost: number, owned: OwnedPolicy, atMs: number): boolean {
+    const decision = this.checkAt(name, key, cost, owned.applied, atMs);
+    return decision?.allowed ?? this.repeat([{ name, key, policy: owned.applied, cost, owned }], atMs);
+  }
+
+  /**
+   * A plain check of one key, at a time of the node's clock: the very one by which its right to decide was looked at. Undefined: it has to go the
+   * long way (`apply`), and nothing has happened.
+   */
+  check({ name, key, cost }: Check, { applied, spanMs }: OwnedPolicy, nodeMs: number): Decision | undefined {
+    const atMs = nodeMs + this.asideMs;
+    return this.isCertainFor(spanMs, atMs) ? this.checkAt(name, key, cost, applied, atMs) : undefined;
+  }
+
+  private checkAt(name: string, key: string, cost: number, policy: Policy, atMs: number): Decision | undefined {
+    if (this.lastName !== name || this.lastPolicy !== policy) {
+      // The long way comes first: it is then that the store makes a table for the policy.
+      this.lastName = name;
+      this.lastPolicy = policy;
+      this.shortWay = undefined;
+      return undefined;
     }
+    const store = this.decideAt(atMs);
+    this.shortWay ??= store.direct!(name, policy);
+    return this.shortWay.check(key, cost);
   }
 
   /** Whether a check would take anything; `take` is content with less than it asks for. */
@@ -154,8 +189,7 @@ export class Shard {
   }
 
   /** The refusal of a batch that might be too much with what is not known. */
-  private refuseInDoubt(checks: readonly OwnedCheck[]): Decision[] | undefined {
-    const nowMs = this.nowMs();
+  private refuseInDoubt(checks: readonly OwnedCheck[], nowMs: number): Decision[] | undefined {
     let isRefused = false;
     const waits = checks.map((check) => {
       const waitMs = this.doubtMs(check, checks, nowMs);
@@ -217,12 +251,15 @@ export function costInBatch({ name, key, cost }: OwnedCheck, batch: readonly Own
   return sum;
 }
 
-function shardClock(now: () => number): Clock {
-  return {
-    now,
-    async sleep() {
-      // Whoever waits for a shard waits by its node's clock: the store never sleeps.
-      throw new Error('A shard has no clock to sleep by.');
-    },
-  };
-}
+/**
+ * What all stores here take for their clock: it shows what whoever asks one of them has just set it to. One for all, because a store answers before
+ * anybody else can ask, and because what each has of its own is cold when its turn comes.
+ */
+const storeClock: Clock & { nowMs: number } = {
+  nowMs: Number.NaN,
+  now: () => storeClock.nowMs,
+  async sleep() {
+    // Whoever waits for a shard waits by its node's clock: the store never sleeps.
+    throw new Error('A shard has no clock to sleep by.');
+  },
+};

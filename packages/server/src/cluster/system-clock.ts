@@ -16,8 +16,7 @@ export function systemClock(): NodeClock {
   let uptimeAheadMs = uptime() * 1000 - nowMs();
   return {
     nowMs,
-    uptimeMs() {
-      const monotonicMs = nowMs();
+    uptimeMs(monotonicMs = nowMs()) {
       const aheadMs = Date.now() - monotonicMs;
       if (Math.abs(aheadMs - wallAheadMs) > correctionMs) {
         wallAheadMs = aheadMs;

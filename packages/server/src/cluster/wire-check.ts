@@ -7,12 +7,12 @@ export type WireCheck = Omit<Check, 'policy'> & { readonly policy: string };
 /** Written out: of a check that its owner has looked at, nothing more may travel than was asked. JSON leaves out what is undefined. */
 export function wireOfCheck(check: Check, policy: Policy = check.policy): WireCheck {
   const { name, key, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs } = check;
-  return { name, key, policy: textOf(policy), cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
+  return { name, key, policy: policyText(policy), cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
 }
 
 const texts = new WeakMap<Policy, string>();
 
-function textOf(policy: Policy): string {
+export function policyText(policy: Policy): string {
   let text = texts.get(policy);
   if (text === undefined) {
     text = JSON.stringify(policy);
@@ -32,7 +32,7 @@ export class PolicyTexts {
     return { ...check, policy: this.policyOf(check.policy) };
   }
 
-  private policyOf(text: string): Policy {
+  policyOf(text: string): Policy {
     let policy = this.ready.get(text);
     if (policy === undefined) {
       policy = parsePolicy(dataOf(text));

@@ -16,9 +16,10 @@ const messages: PeerMessage[] = [
     to: 'b',
     from: 'a',
     epoch: 3,
+    kinds: [['per-user', check.policy]],
     shards: [
       { shard: 0, session: 1, sequence: 0, nowMs: 4, state, steps: [] },
-      { shard: 5, session: 1, sequence: 9, nowMs: 4, steps: [{ atMs: 3, checks: [check] }] },
+      { shard: 5, session: 1, sequence: 9, nowMs: 4, steps: [3, 0, 'größe', 1, 3.5, -1, [check, check], 0] },
     ],
   },
 ];
@@ -41,6 +42,10 @@ test.each(replies)('a reply $kind is what it was', (reply) => {
 });
 
 const [apply, offer, table, replicate] = messages as [object, object, object, object];
+
+function withSteps(steps: readonly unknown[]): object {
+  return { ...replicate, shards: [{ shard: 0, session: 1, sequence: 0, nowMs: 4, steps }] };
+}
 
 describe('what is no message is refused, and it is said why', () => {
   test.each<[unknown, string]>([
@@ -70,6 +75,13 @@ describe('what is no message is refused, and it is said why', () => {
     [{ ...table, table: { nodes: [] } }, 'message.table must be a text'],
     [{ ...replicate, epoch: undefined }, 'message.epoch must be a whole number'],
     [{ ...replicate, shards: [{ ...state, session: 1, sequence: 1 }] }, 'message.shards[0].steps must be a list'],
+    [{ ...replicate, kinds: [['per-user']] }, 'message.kinds[0] must be 2 entries'],
+    [{ ...replicate, kinds: [['per-user', 1]] }, 'message.kinds[0][1] must be a text'],
+    [withSteps([3, 0, 'key']), 'message.shards[0].steps must be a list of 4 entries for each row'],
+    [withSteps([3, 0, 'key', 1, 3, 0, 7, 1]), 'message.shards[0].steps[6] must be a text'],
+    [withSteps([3, -1, 'key', 1]), 'message.shards[0].steps[2] must be a list'],
+    [withSteps([3, -1, [{ ...check, key: 1 }], 0]), 'message.shards[0].steps[2][0].key must be a text'],
+    [withSteps([null, 0, 'key', 1]), 'message.shards[0].steps[0] must be a number'],
   ])('%j', (message, problem) => {
     expect(() => readPeerMessage(JSON.stringify(message))).toThrow(
       expect.objectContaining({ code: 'invalid-option', message: problem }),

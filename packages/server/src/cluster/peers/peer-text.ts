@@ -3,16 +3,9 @@
  * policies and snapshots are read by those who know them (`parsePolicy`, a store's `restore`).
  */
 import { SluiceError, type Snapshot } from 'sluice';
-import type {
-  Doubt,
-  PeerMessage,
-  PeerReply,
-  ReplicatedStep,
-  ShardReplication,
-  ShardState,
-  WireDecision,
-} from '../messages.ts';
+import type { Doubt, PeerMessage, PeerReply, ShardReplication, ShardState, WireDecision } from '../messages.ts';
 import { mostShards } from '../shards.ts';
+import { batchKind, entriesPerStep } from '../steps.ts';
 import type { WireCheck } from '../wire-check.ts';
 import {
   anything,
@@ -20,6 +13,7 @@ import {
   exactly,
   type Fields,
   flag,
+  flatRowsOf,
   listOf,
   mustFit,
   number,
@@ -29,6 +23,7 @@ import {
   orNull,
   type Shape,
   text,
+  tupleOf,
   whole,
 } from './shape.ts';
 
@@ -59,13 +54,17 @@ const state = object<ShardState>({
   snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
 });
 
+// The reader looks whether there is such a kind.
+const plainStep = [number, whole, text, number];
+const batchStep = [number, whole, listOf(check), number];
+
 const replication = object<ShardReplication>({
   shard: below(mostShards),
   session: whole,
   sequence: whole,
   nowMs: number,
   state: orAbsent(state),
-  steps: listOf(object<ReplicatedStep>({ atMs: number, checks: listOf(check) })),
+  steps: flatRowsOf(entriesPerStep, (steps, at) => (steps[at + 1] === batchKind ? batchStep : plainStep)),
 });
 
 type Kinds<T extends { readonly kind: string }> = {
@@ -76,7 +75,14 @@ const messages: Kinds<PeerMessage> = {
   apply: { kind: text, to: text, checks: listOf(check), requestId: orAbsent(text) },
   offer: { kind: text, to: text, from: text, token: text, shards: listOf(state) },
   table: { kind: text, to: text, revision: whole, table: text },
-  replicate: { kind: text, to: text, from: text, epoch: whole, shards: listOf(replication) },
+  replicate: {
+    kind: text,
+    to: text,
+    from: text,
+    epoch: whole,
+    kinds: listOf(tupleOf(text, text)),
+    shards: listOf(replication),
+  },
 };
 
 const decision = object<

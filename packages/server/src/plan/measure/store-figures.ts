@@ -4,10 +4,11 @@
  */
 import { memoryStore, parsePolicy } from 'sluice';
 import { allFences } from '../../cluster/fences.ts';
-import type { ReplicatedStep, Replication } from '../../cluster/messages.ts';
+import type { Replication } from '../../cluster/messages.ts';
 import { OwnedPolicies } from '../../cluster/owned-policy.ts';
 import { mostShards as shards } from '../../cluster/shards.ts';
-import { PolicyTexts, wireOfCheck } from '../../cluster/wire-check.ts';
+import { entriesPerStep, Kinds, Steps } from '../../cluster/steps.ts';
+import { PolicyTexts } from '../../cluster/wire-check.ts';
 import type { StoreFigures } from '../plan-figures.ts';
 import type { PlanPolicy } from '../plan-question.ts';
 
@@ -152,17 +153,19 @@ function messageCost({ policy: data, keyBytes }: StoreOrder, shardsPerMessage: n
     const beginMs = performance.now();
     const messages: string[] = [];
     for (let from = 0; from < stepsMeasured; from += stepsPerMessage) {
-      const steps = keys
-        .slice(from, from + stepsPerMessage)
-        .map((key): ReplicatedStep => ({ atMs, checks: [wireOfCheck({ name, key, policy, cost: 1 })] }));
-      messages.push(JSON.stringify(replicationOf(steps, shardsPerMessage, atMs)));
+      const carriedOut = Array.from({ length: shardsPerMessage }, () => new Steps());
+      for (let i = 0; i < stepsPerMessage; i += 1)
+        carriedOut[i % shardsPerMessage]!.addPlain(atMs, name, keys[from + i]!, 1, policy);
+      messages.push(JSON.stringify(replicationOf(carriedOut, atMs)));
     }
     const toldMs = performance.now();
     for (const message of messages) {
-      for (const { shard, steps } of (JSON.parse(message) as Replication).shards) {
-        for (const step of steps) {
-          const checks = step.checks.map((check) => texts.checkOf(check));
-          copies[shard]!.apply(checks, step.atMs);
+      const { kinds, shards: told } = JSON.parse(message) as Replication;
+      const read = kinds.map(([of, text]) => ({ name: of, policy: texts.policyOf(text) }));
+      for (const { shard, steps } of told) {
+        for (let i = 0; i < steps.length; i += entriesPerStep) {
+          const [stepMs, kind, key, cost] = steps.slice(i, i + entriesPerStep) as [number, number, string, number];
+          copies[shard]!.apply([{ ...read[kind]!, key, cost }], stepMs);
         }
       }
     }
@@ -178,20 +181,21 @@ function messageCost({ policy: data, keyBytes }: StoreOrder, shardsPerMessage: n
   return round(startMs + 1);
 }
 
-function replicationOf(steps: readonly ReplicatedStep[], shardsPerMessage: number, nowMs: number): Replication {
-  const each = steps.length / shardsPerMessage;
+function replicationOf(carriedOut: readonly Steps[], nowMs: number): Replication {
+  const kinds = new Kinds();
   const id = '0'.repeat(40);
   return {
     kind: 'replicate',
     to: id,
     from: id,
     epoch: 1_000_000,
-    shards: Array.from({ length: shardsPerMessage }, (_, shard) => ({
+    shards: carriedOut.map((steps, shard) => ({
       shard,
       session: 1000,
       sequence: 1_000_000,
       nowMs,
-      steps: steps.slice(shard * each, (shard + 1) * each),
+      steps: steps.wire(kinds),
     })),
+    kinds: kinds.all,
   };
 }

@@ -1,0 +1,108 @@
+import { parsePolicy } from 'sluice';
+import { expect, test } from 'vitest';
+import type { NodeEnvironment } from './environment.ts';
+import { allFences } from './fences.ts';
+import type { PeerReply, Replication } from './messages.ts';
+import { OwnedPolicies } from './owned-policy.ts';
+import { Standbys } from './replication.ts';
+import { Shard } from './shard.ts';
+import { entriesPerStep } from './steps.ts';
+
+const policy = parsePolicy({ algorithm: 'gcra', limit: 100, window: 1000 });
+const shared = { graceMs: 10, unreplicated: 10, durableFromMs: 3_600_000 };
+const owned = new OwnedPolicies(shared, allFences).of(policy);
+
+/** An owner whose clock stands still until it is told to go on, and a standby that confirms when it is told to. */
+async function ownerWithStandby() {
+  let nowMs = 1000;
+  const timers: { dueMs: number; action: () => void }[] = [];
+  const asked: { message: Replication; confirm(): Promise<void> }[] = [];
+  const environment = {
+    clock: {
+      nowMs: () => nowMs,
+      uptimeMs: () => nowMs,
+      after(ms: number, action: () => void) {
+        const timer = { dueMs: nowMs + ms, action };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      },
+    },
+    peers: {
+      ask: (_: string, message: Replication) =>
+        new Promise<PeerReply>((resolve) => {
+          const shards = message.shards.map(({ shard }) => shard);
+          asked.push({
+            message,
+            async confirm() {
+              resolve({ kind: 'copied', shards });
+              await new Promise(setImmediate);
+            },
+          });
+        }),
+    },
+    log: { debug() {} },
+  } as unknown as NodeEnvironment;
+  const standbys = new Standbys(environment, allFences, 500, () => ({ id: 'a', epoch: 1 }));
+  const shard = Shard.unknown(7, environment.clock, 100, { ...allFences, quarantine: false });
+  const advance = (ms: number) => {
+    nowMs += ms;
+    for (const timer of timers.filter(({ dueMs }) => dueMs <= nowMs)) {
+      timers.splice(timers.indexOf(timer), 1);
+      timer.action();
+    }
+  };
+  standbys.begin(shard, { id: 'b', address: 'b:1' });
+  advance(0);
+  await asked[0]!.confirm();
+  const grant = (key: string) => standbys.carriedOutPlain(7, { name: 'api', key, policy, cost: 1 }, owned);
+  const stepsOf = (place: number) => (asked[place]!.message.shards[0]?.steps.length ?? 0) / entriesPerStep;
+  return { advance, grant, asked, stepsOf };
+}
+
+test('what was carried out is told together, a while later', async () => {
+  const { advance, grant, asked, stepsOf } = await ownerWithStandby();
+  for (let i = 0; i < 40; i += 1) expect(grant(`key-${i}`)).toBeUndefined();
+  advance(19);
+  expect(asked).toHaveLength(1);
+  advance(1);
+  expect(asked).toHaveLength(2);
+  expect(stepsOf(1)).toBe(40);
+  expect(asked[1]!.message.kinds).toEqual([['api', JSON.stringify(policy)]]);
+});
+
+test('a key that is half way to where it has to wait is told of sooner', async () => {
+  const { advance, grant, asked } = await ownerWithStandby();
+  for (let i = 0; i < 6; i += 1) grant('hot');
+  advance(5);
+  expect(asked).toHaveLength(2);
+});
+
+test('a key that is too far ahead waits until the standby has all of it, and is told of at once', async () => {
+  const { advance, grant, asked, stepsOf } = await ownerWithStandby();
+  for (let i = 0; i < 10; i += 1) expect(grant('hot')).toBeUndefined();
+  let isConfirmed = false;
+  const waits = grant('hot')!.then(() => {
+    isConfirmed = true;
+  });
+  advance(0);
+  expect(stepsOf(1)).toBe(11);
+  await new Promise(setImmediate);
+  expect(isConfirmed).toBe(false);
+  await asked[1]!.confirm();
+  await waits;
+  expect(grant('hot')).toBeUndefined();
+});
+
+test('while a message is on its way nothing else is sent; what came up meanwhile follows its confirmation', async () => {
+  const { advance, grant, asked, stepsOf } = await ownerWithStandby();
+  grant('one');
+  advance(20);
+  expect(asked).toHaveLength(2);
+  grant('two');
+  advance(100);
+  expect(asked).toHaveLength(2);
+  await asked[1]!.confirm();
+  advance(20);
+  expect(asked).toHaveLength(3);
+  expect(stepsOf(2)).toBe(1);
+});
