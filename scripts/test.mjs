@@ -43,8 +43,17 @@ const slow = [
   'packages/studio/src/browser/**',
 ];
 
-// These work in processes, browsers and worlds of their own: to collect their coverage says nothing, and takes a fifth of their time.
+// These work in processes, browsers and worlds of their own, or try thousands of inputs on what others cover: to collect their coverage says nothing,
+// and takes a fifth of their time or more.
 const apart = [
+  'packages/simulator/src/theory.test.ts',
+  'packages/server/src/simulate/ready-scenarios-redis.test.ts',
+  'packages/server/src/gateway/nginx-limit-req.test.ts',
+  'packages/server/src/http/fuzz.test.ts',
+  'packages/server/src/grpc/grpc-door-fuzz.test.ts',
+  'packages/sluice/src/stores/redis/one-truth.test.ts',
+  'packages/sluice/src/protect/adaptive-concurrency/simulation.test.ts',
+  'packages/sluice/src/protect/pacer/simulation.test.ts',
   'packages/simulator/src/cluster/',
   'packages/simulator/src/overload/overload.test.ts',
   'packages/simulator/src/balancing/balancing.test.ts',
