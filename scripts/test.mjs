@@ -1,4 +1,5 @@
-// `npm test` runs everything; `npm run check` (--quick) leaves out coverage, sizes, the packed tarball and what starts servers.
+// `npm test` runs everything; `npm run coverage` (--coverage) also says which lines no test reaches, and fails where they are too many;
+// `npm run check` (--quick) leaves out sizes, the packed tarball and what starts servers.
 // The steps run one after another, cheapest first, and the first failure ends the run.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { failuresFile } from './failures-reporter.mjs';
 import { build, installDependencies, root, run } from './set-up.mjs';
 
 const isQuick = process.argv.includes('--quick');
+const isCovered = process.argv.includes('--coverage');
 const resultFile = join(root, '.cache/test-result.json');
 const apartFile = join(root, '.cache/test-result-apart.json');
 for (const file of [resultFile, apartFile, failuresFile]) rmSync(file, { force: true });
@@ -43,8 +45,8 @@ const slow = [
   'packages/studio/src/browser/**',
 ];
 
-// These work in processes, browsers and worlds of their own, or try thousands of inputs on what others cover: to collect their coverage says nothing,
-// and takes a fifth of their time or more.
+// These work in processes, browsers and worlds of their own, or try thousands of inputs on what others cover: to collect their coverage says nothing
+// and takes long, and they go well with each other and not with the rest.
 const apart = [
   'packages/simulator/src/theory.test.ts',
   'packages/server/src/simulate/ready-scenarios-redis.test.ts',
@@ -75,8 +77,13 @@ const steps = [
   isQuick
     ? ['tests', () => run('vitest', [...vitest, ...slow.map((files) => `--exclude=${files}`)])]
     : [
-        'tests with coverage',
-        () => run('vitest', [...vitest, '--coverage', ...apart.map((files) => `--exclude=${files}**`)]),
+        isCovered ? 'tests with coverage' : 'tests',
+        () =>
+          run('vitest', [
+            ...vitest,
+            ...(isCovered ? ['--coverage'] : []),
+            ...apart.map((files) => `--exclude=${files}**`),
+          ]),
       ],
 ];
 if (!isQuick) {
