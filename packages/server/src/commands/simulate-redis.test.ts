@@ -9,22 +9,10 @@ import { type RedisServer, startRedis, waitUntil } from '@sluice/test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { patienceMs } from '../simulate/redis-place.ts';
 import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
+import { edge } from './simulate.test-support.ts';
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-const edge = `name: The edge of a window
-about: Ten calls on each side of a boundary, and ten are allowed.
-duration: 2s
-traffic:
-  - { shape: burst, count: 10, at: 999ms }
-  - { shape: burst, count: 10, at: 1s }
-compare:
-  - { algorithm: fixed-window, limit: 10, window: 1s }
-  - { algorithm: sliding-log, limit: 10, window: 1s }
-expect:
-  - fixed-window.worstWindow == 20
-  - sliding-log.worstWindow == 10
-`;
 const broken = edge.replace('worstWindow == 20', 'worstWindow == 21');
 const unlimited = `name: No limit
 about: Nothing refuses anybody.

@@ -11,6 +11,7 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readyFolder, readyScenarios } from '../simulate/ready-scenarios.ts';
 import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
+import { edge } from './simulate.test-support.ts';
 import { simulateCommand } from './simulate.ts';
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -24,20 +25,6 @@ beforeAll(() => {
   writeFileSync(at('ready/broken-promise.yaml'), edge.replace('worstWindow == 20', 'worstWindow == 21'));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const edge = `name: The edge of a window
-about: Ten calls on each side of a boundary, and ten are allowed.
-duration: 2s
-traffic:
-  - { shape: burst, count: 10, at: 999ms }
-  - { shape: burst, count: 10, at: 1s }
-compare:
-  - { algorithm: fixed-window, limit: 10, window: 1s }
-  - { algorithm: sliding-log, limit: 10, window: 1s }
-expect:
-  - fixed-window.worstWindow == 20
-  - sliding-log.worstWindow == 10
-`;
 
 /** Millions of calls: nobody waits for its end. */
 const endless = `name: Long
