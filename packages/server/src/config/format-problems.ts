@@ -7,7 +7,7 @@
  *
  * A line that may hold a secret is not quoted: problems end up in the logs of build servers. What a terminal would act on is made visible.
  */
-import { visibleText } from '@sluice/tuner';
+import { visibleText } from '@sluice/tuner/visible-text';
 import type { Problem } from './problem.ts';
 
 /** Longer lines are cut around the caret. */

@@ -1,6 +1,7 @@
 // What is published about the configuration is what the service reads. `vitest run packages/server/src/config -u` writes both anew.
 
 import { readFileSync } from 'node:fs';
+import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { fieldsOfStore } from './build-store.ts';
@@ -14,6 +15,11 @@ import { settings } from './settings.ts';
 test('sluice.schema.json is the schema', async () => {
   await expect(schemaFile(configSchema)).toMatchFileSnapshot('../../sluice.schema.json');
   expect(JSON.parse(schemaFile(configSchema))).toEqual(configSchema);
+});
+
+test('the schema is one: who compiles it at the start of the service does not look', () => {
+  const reader = new Ajv({ strict: true });
+  expect(reader.validateSchema(configSchema), JSON.stringify(reader.errors)).toBe(true);
 });
 
 test('docs/reference/configuration.md says what the schema says', async () => {

@@ -16,9 +16,12 @@ export interface StructureProblem {
 
 let compiled: ValidateFunction | undefined;
 
+// That the schema is one is for a test to find out, and a file is read once or twice: to compile quickly counts for more than what comes of it.
+const quickly = { validateSchema: false, inlineRefs: false, code: { optimize: false } };
+
 /** Compiled when the first file is read: commands that read none need not wait for it. */
 function validator(): ValidateFunction {
-  compiled ??= new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true })
+  compiled ??= new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true, ...quickly })
     .addVocabulary(['errorMessage'])
     .compile(configSchema);
   return compiled;

@@ -1,5 +1,5 @@
 /** The same data, with nothing in its texts that a terminal would act on: a scenario may come from anybody. */
-import { visibleText } from '@sluice/tuner';
+import { visibleText } from '@sluice/tuner/visible-text';
 
 export function harmless<T>(data: T): T {
   return shown(data) as T;
