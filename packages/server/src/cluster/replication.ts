@@ -71,8 +71,8 @@ export type StandbyEdits = ReadonlyMap<number, StandbyNode | undefined>;
 const mostStates = 16;
 // How soon the standby is told. Each message costs something, whatever is in it, and a crash costs no more for those that come late: what a key may be ahead
 // by is bounded in any case. Only a key that is half way there is told of sooner.
-const flushMs = 20;
-const pressingFlushMs = 5;
+export const tellEveryMs = 20;
+const pressingMs = 5;
 
 export class Standbys {
   private readonly environment: NodeEnvironment;
@@ -213,7 +213,7 @@ export class Standbys {
   }
 
   private willBeTold(link: Link, isTooFar: boolean): Promise<void> | undefined {
-    if (link.phase !== 'broken') this.flushSoon(link.isPressing ? pressingFlushMs : flushMs);
+    if (link.phase !== 'broken') this.flushSoon(link.isPressing ? pressingMs : tellEveryMs);
     return isTooFar && this.fences.boundedLag && link.phase !== 'copying' ? this.confirmed(link) : undefined;
   }
 
@@ -298,7 +298,7 @@ export class Standbys {
     for (const link of this.links.values()) {
       if (link.standby.address !== address || !isDue(link)) continue;
       const isAwaited = link.waiters.length > 0 || !link.isStateSent;
-      this.flushSoon(isAwaited ? 0 : link.isPressing ? pressingFlushMs : flushMs);
+      this.flushSoon(isAwaited ? 0 : link.isPressing ? pressingMs : tellEveryMs);
     }
   }
 

@@ -94,7 +94,13 @@ export function planCommand(): Command {
       option('--standby <count|off>', 'grants of a key that may be ahead of its copy', standbyOf, d.unreplicated),
     )
     .addOption(
-      option('--copy-every <time>', 'how long an owner gathers grants for a copy', timeOf, d.copyEveryMs, '1ms'),
+      option(
+        '--copy-every <time>',
+        'how long an owner gathers grants for a copy',
+        timeOf,
+        d.copyEveryMs,
+        `${d.copyEveryMs}ms`,
+      ),
     )
     .addOption(option('--key-bytes <count>', 'of a key, from 12', keyBytesOf, d.keyBytes))
     .addOption(option('--round-trip <time>', 'of the network, there and back', timeOf, d.roundTripMs, '0.5ms'))
@@ -149,7 +155,7 @@ export function planCommand(): Command {
     .addOption(
       option(
         '--owned-ratio <ratio>',
-        'what a node does of what a plain service does, where no etcd is at hand to measure it',
+        'what a node does of the checks of a plain service, where no etcd is at hand to measure it',
         ratioOf,
         d.ownedRatio,
       ),

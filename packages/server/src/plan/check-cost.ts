@@ -34,7 +34,7 @@ export function clientFigures(figures: PlanFigures, client: Client): ClientFigur
 }
 
 /** From two depths: what is the same for a read however much is in it, and what grows with it. */
-export function readCostOf({ atMost }: ClientFigures): ReadCost {
+export function readCostOf({ atMost }: Pick<ClientFigures, 'atMost'>): ReadCost {
   const single = atMost[0]!;
   const deep = atMost.at(-1)!;
   if (deep.pipelined <= single.pipelined) return { perReadUs: 0, perCheckUs: single.processorUs };
@@ -42,13 +42,22 @@ export function readCostOf({ atMost }: ClientFigures): ReadCost {
   return { perReadUs, perCheckUs: Math.max(0, single.processorUs - perReadUs) };
 }
 
+/** Of a plain service, and of being a node. */
+function nodeCost(plain: ReadCost, owned: ReadCost): ReadCost {
+  return { perReadUs: plain.perReadUs + owned.perReadUs, perCheckUs: plain.perCheckUs + owned.perCheckUs };
+}
+
 /** How many checks a caller's write holds: the one that began it, and those that came while it gathered. */
 export function batchOf(question: PlanQuestion, nodeChecksPerSecond: number): number {
   return 1 + (nodeChecksPerSecond / question.callers) * (question.gatherMs / 1000);
 }
 
-export function ownedRatioOf(question: PlanQuestion, figures: PlanFigures): number {
-  return figures.etcd?.ownedRatio ?? question.ownedRatio;
+/** What it costs a node to be one of a cluster, beyond what a plain service spends. Where it could not be measured, it is told as a ratio of checks. */
+export function ownedCostOf(question: PlanQuestion, figures: PlanFigures): ReadCost {
+  const { etcd } = figures;
+  if (etcd) return { perReadUs: etcd.ownedReadUs, perCheckUs: etcd.ownedCheckUs };
+  const { perCheckUs } = readCostOf(clientFigures(figures, question.client));
+  return { perReadUs: 0, perCheckUs: perCheckUs * (1 / question.ownedRatio - 1) };
 }
 
 export function asksAnyNode(client: Client): boolean {
@@ -72,13 +81,13 @@ export function checkCost(
 ): CheckCost {
   const { client, movedRatio } = question;
   const { nodes, batch, checksPerSecond } = traffic;
-  const { perReadUs, perCheckUs } = readCostOf(clientFigures(figures, client));
-  const ratio = ownedRatioOf(question, figures);
-  const askedUs = ((perCheckUs + perReadUs / batch) * (1 + (client === 'redis' ? movedRatio : 0))) / ratio;
-  const peer = readCostOf(clientFigures(figures, asksAnyNode(client) ? 'smart' : client));
+  const owned = ownedCostOf(question, figures);
+  const asked = nodeCost(readCostOf(clientFigures(figures, client)), owned);
+  const askedUs = (asked.perCheckUs + asked.perReadUs / batch) * (1 + (client === 'redis' ? movedRatio : 0));
+  const peer = nodeCost(readCostOf(clientFigures(figures, asksAnyNode(client) ? 'smart' : client)), owned);
   const copiedUs = copyUsPerCheck(question, store, peer, nodes, checksPerSecond);
   // Twice what answering a smart client costs: the owner answers, and for the node between asking is taken to be as much work as answering.
-  const forwardUs = (2 * (peer.perReadUs + peer.perCheckUs)) / ratio;
+  const forwardUs = 2 * (peer.perReadUs + peer.perCheckUs);
   const forwardedUs = asksAnyNode(client) ? (1 - 1 / nodes) * forwardUs : 0;
   return { batch, askedUs, forwardedUs, copiedUs, totalUs: askedUs + forwardedUs + copiedUs };
 }

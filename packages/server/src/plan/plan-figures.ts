@@ -3,7 +3,7 @@ import type { Machine } from '../load/machine-figures.ts';
 import type { Client, PlanPolicy } from './plan-question.ts';
 
 /** Goes up when a field changes its meaning. */
-export const planFiguresFormat = 1;
+export const planFiguresFormat = 2;
 
 export interface PlanFigures {
   readonly kind: 'sluice-plan';
@@ -87,8 +87,9 @@ export interface EtcdFigures {
   readonly transactionsPerSecond: number;
   /** Records that such transactions read, many at a time. */
   readonly recordsPerSecond: number;
-  /** What an owned node did of what a plain service did, by processor time for a check of the smart client. */
-  readonly ownedRatio: number;
+  /** What a node of a cluster spends beyond a plain service, on a read of the smart client's and on each check in it. */
+  readonly ownedReadUs: number;
+  readonly ownedCheckUs: number;
 }
 
 /** The figures of a file, or why it has none. */

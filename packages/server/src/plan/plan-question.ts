@@ -1,5 +1,6 @@
 /** What a plan is made for: the traffic, the promise, and everything about the cluster that cannot be measured beforehand. */
 import { type Duration, parseDuration, parsePolicy, SluiceError } from 'sluice';
+import { tellEveryMs } from '../cluster/replication.ts';
 
 export const clients = ['smart', 'redis', 'http', 'grpc'] as const;
 /** Who asks: `sluice/client`, any client of Redis Cluster, or whoever speaks HTTP or gRPC to any node. */
@@ -58,7 +59,7 @@ export interface PlanQuestion {
   readonly coresPerMachine: number;
   /** Of a packet beside what it carries. */
   readonly packetBytes: number;
-  /** What an owned node does of what a plain service does. Measured where etcd was at hand, and then not asked for. */
+  /** What an owned node does of the checks that a plain service does, reading aside. Measured where etcd was at hand, and then not asked for. */
   readonly ownedRatio: number;
 }
 
@@ -82,7 +83,7 @@ export const planDefaults: Omit<Defaulted, 'gatherMs'> = {
   ttlMs:                  10_000,
   graceMs:                10,
   unreplicated:           10,
-  copyEveryMs:            1,
+  copyEveryMs:            tellEveryMs,
   durableFromMs:          3_600_000,
   reserveEveryMs:         1000,
   durableKeys:            10_000,

@@ -31,9 +31,10 @@ it('the text has the nodes, the memory and what failures cost, with the steps', 
   expect(text).toMatch(/^1\. {2}A check costs 1\.87 us and a read 8\.13 us/m);
 });
 
-it('a ratio that was measured with etcd is called measured, and one that was not is given', () => {
+it('what it costs to be a node is called measured where an etcd was at hand, and else given', () => {
   const etcd = {
-    ownedRatio: 0.8,
+    ownedReadUs: 0.5,
+    ownedCheckUs: 0.8,
     transactionP50Ms: 1,
     transactionP99Ms: 5,
     transactionsPerSecond: 1000,
@@ -42,9 +43,11 @@ it('a ratio that was measured with etcd is called measured, and one that was not
   const figures = { ...someFigures, etcd };
   const found = plan(someQuestion, figures, someStore);
   if (typeof found === 'string') throw new Error(found);
-  expect(planText(found, figures, someStore)).toMatch(/a node beside a plain service +0\.80 x +measured/);
+  expect(planText(found, figures, someStore)).toMatch(
+    /a node beyond a plain service +0\.80 us +measured +for a check, and 0\.50 us for a read/,
+  );
   expect(planText(planned(), someFigures, someStore)).toMatch(
-    /a node beside a plain service +0\.70 x +given +no etcd was at hand/,
+    /a node beyond a plain service +0\.80 us +given +for a check, as 0\.70 x of its checks; no etcd was at hand/,
   );
 });
 
@@ -54,8 +57,8 @@ it('figures are read as they were written, and anything else is refused with the
     ['{', /^it is not JSON/],
     ['null', /^it was not written by "sluice plan --save"$/],
     ['{"kind":"sluice-bench"}', /^it was not written by "sluice plan --save"$/],
-    ['{"kind":"sluice-plan","format":99}', /^its format is 99, and this version reads 1$/],
-    ['{"kind":"sluice-plan","format":1}', /^a part is missing$/],
+    ['{"kind":"sluice-plan","format":99}', /^its format is 99, and this version reads 2$/],
+    ['{"kind":"sluice-plan","format":2}', /^a part is missing$/],
   ];
   for (const [text, why] of rows) expect(readPlanFigures(text)).toMatch(why);
 });

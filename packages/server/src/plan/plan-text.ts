@@ -1,6 +1,6 @@
 /** A plan for people: what is needed, where each figure comes from, and the calculation so that it can be checked by hand. */
 import { mostShards as shards } from '../cluster/shards.ts';
-import { asksAnyNode, clientFigures, ownedRatioOf, readCostOf } from './check-cost.ts';
+import { asksAnyNode, clientFigures, ownedCostOf, readCostOf } from './check-cost.ts';
 import { measuredLoad } from './cluster-size.ts';
 import { renewEveryMs } from './etcd-load.ts';
 import { checksPerWindow } from './memory-need.ts';
@@ -81,9 +81,15 @@ function measuredRows({ question, serviceVariability }: Plan, figures: PlanFigur
       `${processorUs.toFixed(2)} us of processor for a check`,
     ],
   );
-  const owned: PlanRow = figures.etcd
-    ? ['a node beside a plain service', times(figures.etcd.ownedRatio), 'measured']
-    : ['a node beside a plain service', times(question.ownedRatio), 'given', 'no etcd was at hand'];
+  const { perReadUs, perCheckUs } = ownedCostOf(question, figures);
+  const owned: PlanRow = [
+    'a node beyond a plain service',
+    `${perCheckUs.toFixed(2)} us`,
+    figures.etcd ? 'measured' : 'given',
+    figures.etcd
+      ? `for a check, and ${perReadUs.toFixed(2)} us for a read`
+      : `for a check, as ${times(question.ownedRatio)} of its checks; no etcd was at hand`,
+  ];
   const rows: PlanRow[] = [
     ...speeds,
     owned,
@@ -245,10 +251,10 @@ export function planSteps(plan: Plan, figures: PlanFigures, store: StoreFigures)
   const { clusters, nodes, allUp, someLost } = size;
   const { perReadUs, perCheckUs } = readCostOf(clientFigures(figures, q.client));
   const { cost, latency } = someLost;
-  const ratio = ownedRatioOf(q, figures);
+  const owned = ownedCostOf(q, figures);
   const part = clusters > 1 ? ` / ${count(clusters)} clusters` : '';
   return [
-    `A check costs ${perCheckUs.toFixed(2)} us and a read ${perReadUs.toFixed(2)} us: from the speeds at different depths. A caller has ${count(someLost.checksPerSecond)} / ${count(q.callers)} checks/s for a node, gathers for ${milliseconds(q.gatherMs)}, and so sends ${cost.batch.toFixed(2)} at once: ${(perCheckUs + perReadUs / cost.batch).toFixed(2)} us each, divided by ${ratio.toFixed(2)} because a node does that much of a plain service${q.client === 'redis' ? `, and ${share(q.movedRatio)} are asked twice` : ''}: ${cost.askedUs.toFixed(2)} us.`,
+    `A check costs ${perCheckUs.toFixed(2)} us and a read ${perReadUs.toFixed(2)} us: from the speeds at different depths. A caller has ${count(someLost.checksPerSecond)} / ${count(q.callers)} checks/s for a node, gathers for ${milliseconds(q.gatherMs)}, and so sends ${cost.batch.toFixed(2)} at once: ${(perCheckUs + perReadUs / cost.batch).toFixed(2)} us each, and ${(owned.perCheckUs + owned.perReadUs / cost.batch).toFixed(2)} us more because a node has more to do than a plain service${q.client === 'redis' ? `, and ${share(q.movedRatio)} are asked twice` : ''}: ${cost.askedUs.toFixed(2)} us.`,
     asksAnyNode(q.client)
       ? `Callers ask any node, so ${share(1 - 1 / someLost.nodes)} of checks go on to their owner, which costs two nodes what a smart client costs one: ${cost.forwardedUs.toFixed(2)} us.`
       : 'Callers know the owner, so nothing is forwarded.',

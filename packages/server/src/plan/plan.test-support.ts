@@ -8,6 +8,7 @@ export const someQuestion: PlanQuestion = {
   users: 4_000_000,
   policy: { algorithm: 'sliding-log', limit: 100, window: 60_000 },
   gatherMs: gatherMsOf.smart,
+  copyEveryMs: 1,
 };
 
 export const someStore: StoreFigures = {

@@ -157,24 +157,26 @@ describe('a plan', () => {
     ['a larger process: more memory', known({ idleRssBytes: 400e6 }), (p) => p.memory.bytesPerNode, 'more'],
     ['a slower start: a longer restart', known({ startMs: 4000 }), (p) => p.restart.totalMs, 'more'],
     [
-      'a node that is nearly a plain service: fewer nodes',
+      'a node that is nearly a plain service: cheaper checks',
       known({
         etcd: {
-          ownedRatio: 0.95,
+          ownedReadUs: 0,
+          ownedCheckUs: 0.1,
           transactionP50Ms: 1,
           transactionP99Ms: 5,
           transactionsPerSecond: 5000,
           recordsPerSecond: 1e6,
         },
       }),
-      nodesOf,
+      (p) => p.size.someLost.cost.totalUs,
       'less',
     ],
     [
       'a slower etcd: shards stand still for longer',
       known({
         etcd: {
-          ownedRatio: 0.7,
+          ownedReadUs: 0,
+          ownedCheckUs: 0.8,
           transactionP50Ms: 1,
           transactionP99Ms: 50,
           transactionsPerSecond: 5000,
@@ -204,7 +206,12 @@ describe('a plan', () => {
     ['a latency that leaves little time to wait: more nodes', asked({ latencyMs: 1.9 }), nodesOf, 'more'],
     ['a slower network: a longer p99', asked({ roundTripMs: 2 }), (p) => p.size.allUp.latency.totalMs, 'more'],
     ['fewer callers: more checks in a write, fewer nodes', asked({ callers: 50 }), nodesOf, 'less'],
-    ['longer gathering: more checks in a write, fewer nodes', asked({ gatherMs: 4 }), nodesOf, 'less'],
+    [
+      'longer gathering: more checks in a write, cheaper ones',
+      asked({ gatherMs: 4 }),
+      (p) => p.size.someLost.cost.totalUs,
+      'less',
+    ],
     [
       'more refused by the limit: fewer copies',
       asked({ refusedRatio: 0.5 }),
@@ -252,6 +259,21 @@ describe('a plan', () => {
     ],
     ['larger machines: fewer of them', asked({ coresPerMachine: 64 }), (p) => p.machines, 'less'],
     ['longer packet heads: more network', asked({ packetBytes: 200 }), (p) => p.network.bytesInPerSecond, 'more'],
+    [
+      'a node that has more to do with a read: more nodes',
+      known({
+        etcd: {
+          ownedReadUs: 10,
+          ownedCheckUs: 0.8,
+          transactionP50Ms: 1,
+          transactionP99Ms: 5,
+          transactionsPerSecond: 5000,
+          recordsPerSecond: 1e6,
+        },
+      }),
+      nodesOf,
+      'more',
+    ],
     ['nodes that are slower than a plain service: more of them', asked({ ownedRatio: 0.4 }), nodesOf, 'more'],
     ['a slower core: a hot key may take less', slower(2), (p) => p.hotKey.atMost, 'less'],
   ];
@@ -304,7 +326,8 @@ describe('a plan', () => {
 
   it('says where etcd cannot follow', () => {
     const etcd = {
-      ownedRatio: 0.7,
+      ownedReadUs: 0,
+      ownedCheckUs: 0.8,
       transactionP50Ms: 1,
       transactionP99Ms: 5,
       transactionsPerSecond: 1000,

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceProcess, startServiceProcess } from '../../load/service-process.ts';
+import { readCostOf } from '../check-cost.ts';
 import type { EtcdFigures } from '../plan-figures.ts';
 import { bytesOfCheck, type ClientOrder, measureSpeed } from './measure-clients.ts';
 import { measureEtcd } from './measure-etcd.ts';
@@ -26,7 +27,12 @@ export async function measureOwned(order: FiguresOrder, plain: ServiceProcess): 
     await untilItDecides(node, smart);
     await sleep(2 * window);
     const after = await measureSpeed(node, smart);
-    return { ...speed, ownedRatio: Math.min(1, before.atMost[0]!.processorUs / after.atMost[0]!.processorUs) };
+    const [plainCost, nodeCost] = [readCostOf(before), readCostOf(after)];
+    return {
+      ...speed,
+      ownedReadUs: Math.max(0, nodeCost.perReadUs - plainCost.perReadUs),
+      ownedCheckUs: Math.max(0, nodeCost.perCheckUs - plainCost.perCheckUs),
+    };
   } finally {
     await node.stop();
   }
