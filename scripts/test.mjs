@@ -15,57 +15,6 @@ for (const file of [resultFile, apartFile, failuresFile]) rmSync(file, { force: 
 const reporters = ['--reporter=default', '--reporter=./scripts/failures-reporter.mjs', '--reporter=json'];
 const vitest = ['run', ...reporters, `--outputFile.json=${resultFile}`];
 
-// Tests of the package as it is published, tests with real servers and processes, and those that try thousands of inputs.
-const slow = [
-  'checks/packed-{tarball,server}.test.ts',
-  'checks/examples.test.ts',
-  'checks/runtimes.test.ts',
-  'packages/simulator/src/overload/overload.test.ts',
-  'packages/simulator/src/balancing/balancing.test.ts',
-  'packages/server/src/gateway/*.test.ts',
-  'checks/readme-snippets.test.ts',
-  'packages/test-servers/**',
-  '**/stores/redis/**',
-  '**/*redis.test.ts',
-  '**/*fuzz.test.ts',
-  'packages/server/src/serve/**',
-  'packages/server/src/operations/operations.test.ts',
-  'packages/server/src/load/generate.test.ts',
-  'packages/server/src/commands/bench.test.ts',
-  'packages/server/src/resp/clients.test.ts',
-  'packages/server/src/grpc/grpc-door-{drain,tls}.test.ts',
-  'packages/server/src/resp/cluster-clients.test.ts',
-  'packages/server/src/cluster/fire/**',
-  'packages/server/src/cluster/etcd/**',
-  'packages/server/src/cluster/{client,client-conformance,cluster-node,long-windows}.test.ts',
-  'packages/simulator/src/cluster/**',
-  'packages/simulator/src/scenario/ready-scenarios.test.ts',
-  'packages/server/src/commands/{simulate,tune}.test.ts',
-  'packages/server/src/simulate/guide.test.ts',
-  'packages/studio/src/browser/**',
-];
-
-// These work in processes, browsers and worlds of their own, or try thousands of inputs on what others cover: to collect their coverage says nothing
-// and takes long, and they go well with each other and not with the rest.
-const apart = [
-  'packages/simulator/src/theory.test.ts',
-  'packages/server/src/simulate/ready-scenarios-redis.test.ts',
-  'packages/server/src/gateway/nginx-limit-req.test.ts',
-  'packages/server/src/http/fuzz.test.ts',
-  'packages/server/src/grpc/grpc-door-fuzz.test.ts',
-  'packages/sluice/src/stores/redis/one-truth.test.ts',
-  'packages/sluice/src/protect/adaptive-concurrency/simulation.test.ts',
-  'packages/sluice/src/protect/pacer/simulation.test.ts',
-  'packages/simulator/src/cluster/',
-  'packages/simulator/src/overload/overload.test.ts',
-  'packages/simulator/src/balancing/balancing.test.ts',
-  'packages/simulator/src/scenario/ready-scenarios.test.ts',
-  'packages/server/src/cluster/fire/',
-  'packages/sluice/src/stores/shared-memory/shared-memory-store.test.ts',
-  'packages/studio/src/browser/',
-  'checks/readme-snippets.test.ts',
-];
-
 /** @type {[name: string, step: () => boolean][]} */
 const steps = [
   ['dependencies', installDependencies],
@@ -75,20 +24,21 @@ const steps = [
   ['servers', () => run('node', ['packages/test-servers/dist/set-up.js'])],
   ['types of tests and scripts', () => run('tsc', ['-p', 'tsconfig.tests.json'])],
   isQuick
-    ? ['tests', () => run('vitest', [...vitest, ...slow.map((files) => `--exclude=${files}`)])]
+    ? ['tests', () => run('vitest', [...vitest, ...setsOf('together', 'alone')])]
     : [
         isCovered ? 'tests with coverage' : 'tests',
-        () =>
-          run('vitest', [
-            ...vitest,
-            ...(isCovered ? ['--coverage'] : []),
-            ...apart.map((files) => `--exclude=${files}**`),
-          ]),
+        () => run('vitest', [...vitest, ...setsOf('together', 'alone', 'slow'), ...(isCovered ? ['--coverage'] : [])]),
       ],
 ];
 if (!isQuick) {
-  steps.push(['tests apart', () => run('vitest', ['run', ...reporters, `--outputFile.json=${apartFile}`, ...apart])]);
+  const isolated = ['run', ...reporters, `--outputFile.json=${apartFile}`, ...setsOf('apart')];
+  steps.push(['tests apart', () => run('vitest', isolated)]);
   steps.push(['size', () => run('node', ['scripts/size.mjs', '--no-build'])]);
+}
+
+/** The sets of scripts/test-sets.mjs. @param {string[]} names */
+function setsOf(...names) {
+  return names.map((name) => `--project=${name}`);
 }
 
 let failedStep;

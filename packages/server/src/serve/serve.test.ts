@@ -87,10 +87,8 @@ describe.each([1, 3])('the service with %i threads', (workers) => {
     const large = { policy: { algorithm: 'sliding-log', limit: 5, window: '1d' }, key: 'ann' };
     expect((await check(service, { ...large, cost: 3 })).status).toBe(200);
     for (const [threads, left] of [
-      [2, 4],
-      [1, 3],
-      [4, 2],
-      [2, 1],
+      [4, 4],
+      [2, 3],
     ] as const) {
       expect(((await call(connect(service), throttle)) as number[]).slice(0, 3)).toEqual([0, 5, left]);
       service.configure(config(threads));
@@ -133,7 +131,7 @@ describe.each([1, 3])('the service with %i threads', (workers) => {
     const client = connect(service);
     const live = Array.from({ length: 20 }, (_, i) => ['CL.THROTTLE', `live-${i}`, '9', '10', '86400'] as const);
     for (const command of live) expect(((await call(client, [...command, '10'])) as number[])[0]).toBe(0);
-    for (let from = 0; from < 40_000; from += 1000) {
+    for (let from = 0; from < 10_000; from += 1000) {
       const flood = client.pipeline();
       for (let i = from; i < from + 1000; i += 1) flood.call('CL.THROTTLE', `flood-${i}`, '9', '10', '60');
       for (const [error] of (await flood.exec()) ?? []) expect(error).toBeNull();
@@ -141,7 +139,7 @@ describe.each([1, 3])('the service with %i threads', (workers) => {
     for (const command of live) expect(((await call(client, command)) as number[])[0]).toBe(1);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     expect(Number(/^sluice_keys\{store="memory"\} (\d+)/m.exec(metrics)?.[1])).toBeLessThanOrEqual(3072);
-    expect(Number(/^sluice_evicted_live_keys_total (\d+)/m.exec(metrics)?.[1])).toBeGreaterThan(30_000);
+    expect(Number(/^sluice_evicted_live_keys_total (\d+)/m.exec(metrics)?.[1])).toBeGreaterThan(6000);
   });
 
   it('is back after kill -9, with empty hands', async () => {

@@ -291,7 +291,7 @@ describe('the short way', () => {
         expect(contents(short.snapshot())).toEqual(contents(long.snapshot()));
         expect(short.stats()).toEqual(long.stats());
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 
@@ -307,7 +307,7 @@ describe('the short way', () => {
           expect(shortly(step)).toEqual(longly(step));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 
@@ -329,7 +329,7 @@ describe('the short way', () => {
           expect(short.stats()).toEqual(long.stats());
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 
@@ -359,7 +359,7 @@ describe('the short way', () => {
           expect(short.stats()).toEqual(long.stats());
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 
@@ -387,7 +387,7 @@ describe('the short way', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 150 },
     );
   });
 });
