@@ -37,16 +37,22 @@ const oneAlgorithm = (factory) => `
   console.log(limit.check('key'));
 `;
 
-// The goals are not met, docs/decisions/0006-size.md says why; the ceilings keep the sizes from growing unnoticed.
+// Not all goals are met, docs/decisions/0006-size.md says why; the ceilings keep the sizes from growing unnoticed.
 /** @type {{ name: string, source: string, goalBytes?: number, ceilingBytes?: number }[]} */
 const entries = [
   {
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 36_000,
+    ceilingBytes: 36_500,
   },
   { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_500 },
+  {
+    name: 'one algorithm, small limiter',
+    source: oneAlgorithm('gcra').replaceAll('limiter', 'smallLimiter'),
+    goalBytes: 3_000,
+    ceilingBytes: 3_000,
+  },
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,

@@ -59,6 +59,7 @@ export {
   type RulesResult,
   rules,
 } from './limit/rules.ts';
+export { type SmallLimiter, type SmallLimiterOptions, smallLimiter } from './limit/small-limiter.ts';
 export type { KeyOf, Match, Subject } from './limit/subject.ts';
 export type { WaitOptions } from './limit/waiting.ts';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.ts';

@@ -1,0 +1,148 @@
+/**
+ * A limiter in a tenth of the code, for where each byte is sent: a page, a worker at the edge.
+ *
+ *      smallLimiter(gcra({ limit: 5, window: '1s' })).allow('search')
+ *
+ * It decides as `limiter()` does, by the same algorithms, over a plain `Map`: one policy, the four calls that most need, and no store to share, nothing to
+ * reserve, to wait for or to change.
+ */
+import { algorithmOf } from '../algorithms/algorithm.ts';
+import { storeFull } from '../stores/memory/namespace.ts';
+import { type Clock, checkTime, monotonicClock } from '../vocabulary/clock.ts';
+import type { Decision } from '../vocabulary/decision.ts';
+import { invalid, SluiceError } from '../vocabulary/errors.ts';
+import { aboveZero, checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
+
+export interface SmallLimiterOptions {
+  readonly clock?: Clock;
+  /** The most keys; when all of them matter, newcomers are refused. Default 10,000. */
+  readonly maxKeys?: number;
+  /** What decisions call it: their `rule`. Default `'limiter'`. */
+  readonly name?: string;
+}
+
+export interface SmallLimiter {
+  /** Takes the cost (default 1) if it fits, and says so. */
+  check(key: string, cost?: number): Decision;
+  /** `check`, when only the answer matters. */
+  allow(key: string, cost?: number): boolean;
+  /** What `check` would answer; changes nothing. */
+  peek(key: string, cost?: number): Decision;
+  /** Forgets the key. */
+  reset(key: string): void;
+}
+
+// How many keys a newcomer makes it look at: none while they are few, and some more when it is full.
+const fewKeys = 1024;
+const looksPerNewcomer = 2;
+const looksWhenFull = 32;
+
+export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}): SmallLimiter {
+  knownFields('smallLimiter options', options, 'clock maxKeys name');
+  const { clock = monotonicClock, name: rule = 'limiter' } = options;
+  const maxKeys = aboveZero('maxKeys', options.maxKeys ?? 10_000);
+  const algorithm = algorithmOf(policy);
+  if (algorithm.release)
+    throw new SluiceError(
+      'unsupported-operation',
+      `smallLimiter() cannot give back what ${algorithm.name} takes. Use limiter().`,
+    );
+  const numbers = algorithm.prepare(policy, clock.stalenessMs ?? 0, 0);
+  const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
+  const { limit } = numbers;
+  const now = () => checkTime(clock.now(), 'the time of the clock');
+  const sinceMs = now();
+  const rows = new Map<string, Float64Array>();
+  let hand = rows.entries();
+  let forgotUpToMs = Number.NEGATIVE_INFINITY;
+
+  const asNewInMs = (cells: Float64Array, nowMs: number) => algorithm.asNewInMs(cells, 0, numbers, nowMs);
+  const isOver = (cells: Float64Array, nowMs: number) => asNewInMs(cells, nowMs) + lingerMs <= 0;
+
+  /** Forgets those among the next few that are as good as new. Says whether there is room for one more. */
+  function makeRoom(nowMs: number): boolean {
+    const most = rows.size >= maxKeys ? looksWhenFull : rows.size >= fewKeys ? looksPerNewcomer : 0;
+    for (let looks = most; looks > 0; looks -= 1) {
+      let next = hand.next();
+      if (next.done) {
+        hand = rows.entries();
+        next = hand.next();
+      }
+      if (next.done) break;
+      const [key, cells] = next.value;
+      if (!isOver(cells, nowMs)) continue;
+      rows.delete(key);
+      forgotUpToMs = Math.max(forgotUpToMs, nowMs);
+    }
+    return rows.size < maxKeys;
+  }
+
+  function fresh(nowMs: number): Float64Array {
+    const cells = new Float64Array(algorithm.cells(numbers));
+    algorithm.fresh(cells, 0, numbers, nowMs, sinceMs);
+    return cells;
+  }
+
+  function newcomer(nowMs: number): Float64Array {
+    const cells = fresh(nowMs);
+    // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
+    if (nowMs < forgotUpToMs) algorithm.charge(cells, 0, numbers, limit, nowMs);
+    return cells;
+  }
+
+  function decide(key: string, given: number, isPeek: boolean): Decision {
+    if (typeof key !== 'string') throw invalid('key', 'a string', key);
+    const cost = checkCost(given);
+    const nowMs = now();
+    const row = rows.get(key);
+    const known = row && lingerMs > 0 && isOver(row, nowMs) ? undefined : row;
+    let cells = known ?? newcomer(nowMs);
+    const wait = () => (cost === 0 ? 0 : algorithm.wait(cells, 0, numbers, cost, nowMs, Number.POSITIVE_INFINITY));
+    let waitMs = wait();
+    const allowed = waitMs === 0;
+    const delayMs = (allowed && cost > 0 && algorithm.delay?.(cells, 0, numbers, cost, nowMs)) || 0;
+    // A refusal writes nothing, unless it counts, or the key would start anew each time.
+    const isWritten = allowed
+      ? cost > 0
+      : !isPeek && (numbers.countRejected || (!known && asNewInMs(cells, nowMs) > 0));
+    const hasRoom = isPeek || row !== undefined || !isWritten || makeRoom(nowMs);
+    if (isWritten && hasRoom) {
+      if (isPeek) cells = cells.slice();
+      if (allowed) {
+        cells = algorithm.extend?.(cells, numbers, nowMs) ?? cells;
+        algorithm.charge(cells, 0, numbers, cost, nowMs);
+      } else if (numbers.countRejected) {
+        cells = algorithm.reject?.(cells, numbers, cost, nowMs) ?? cells;
+        waitMs = wait();
+      }
+      if (!isPeek) rows.set(key, cells);
+    }
+    const available = algorithm.available(cells, 0, numbers, nowMs);
+    const decision: Decision = {
+      allowed,
+      limit,
+      remaining: available >= 1 ? Math.floor(available) : 0,
+      retryAfterMs: waitMs,
+      resetAfterMs: Math.max(0, Math.ceil(asNewInMs(cells, nowMs))),
+      delayMs,
+      rule,
+      policy,
+      ...(!allowed && { reason: 'limit' }),
+    };
+    return allowed && !hasRoom ? { ...decision, delayMs: 0, ...storeFull } : decision;
+  }
+
+  function reset(key: string): void {
+    const nowMs = now();
+    // Forgotten, the key would be taken for one that is worse off.
+    if (asNewInMs(newcomer(nowMs), nowMs) > 0) rows.set(key, fresh(nowMs));
+    else rows.delete(key);
+  }
+
+  return {
+    check: (key, cost = 1) => decide(key, cost, false),
+    allow: (key, cost = 1) => decide(key, cost, false).allowed,
+    peek: (key, cost = 1) => decide(key, cost, true),
+    reset,
+  };
+}
