@@ -1,5 +1,5 @@
 /**
- * A limiter in a tenth of the code, for where each byte is sent: a page, a worker at the edge.
+ * A limiter in a fifth of the code, for where each byte is sent: a page, a worker at the edge.
  *
  *      smallLimiter(gcra({ limit: 5, window: '1s' })).allow('search')
  *
