@@ -95,8 +95,32 @@ describe('a small limiter', () => {
     expect(small.check('ann')).toMatchObject({ allowed: false, reason: 'limit' });
   });
 
+  it.each([slidingLog({ limit: 3, window: '1s' }), slidingSlots({ limit: 3, window: '1s' })])(
+    'keeps a strict promise where the clock steps back behind a forgetting: %o',
+    (strict) => {
+      const clock = new TestClock(10_000);
+      const small = smallLimiter(strict, { clock, maxKeys: 1 });
+      expect([1, 2, 3, 4].map(() => small.allow('ann'))).toEqual([true, true, true, false]);
+      clock.advance(2500);
+      expect(small.allow('bob')).toBe(true);
+      clock.advance(1500);
+      small.reset('bob');
+      clock.set(10_400);
+      expect(small.allow('ann')).toBe(false);
+    },
+  );
+
+  it('does not grow by resets', () => {
+    const clock = new TestClock(0);
+    const small = smallLimiter(tokenBucket({ limit: 5, window: '1s', initial: 1 }), { clock, maxKeys: 2 });
+    for (let i = 0; i < 10; i += 1) small.reset(`key-${i}`);
+    expect(small.check('one more')).toMatchObject({ allowed: false, reason: 'store-full' });
+  });
+
   it.each<[unknown, unknown, string]>([
     [policy, { maxKeys: 0 }, 'maxKeys must be'],
+    [policy, { name: 7 }, 'name must be a string, got 7'],
+    [policy, { clock: Date }, 'clock must be an object with now() and sleep()'],
     [policy, { store: {} }, 'smallLimiter options has no field "store". It takes clock, maxKeys, name.'],
     [{ ...policy }, {}, 'policy must be built by a factory such as gcra()'],
     [concurrency({ limit: 1 }), {}, 'smallLimiter() cannot give back what concurrency takes. Use limiter().'],

@@ -8,7 +8,7 @@
  */
 import { algorithmOf } from '../algorithms/algorithm.ts';
 import { storeFull } from '../stores/memory/namespace.ts';
-import { type Clock, checkTime, monotonicClock } from '../vocabulary/clock.ts';
+import { type Clock, checkClock, checkTime, monotonicClock } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
 import { aboveZero, checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
@@ -40,6 +40,8 @@ const looksWhenFull = 32;
 export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}): SmallLimiter {
   knownFields('smallLimiter options', options, 'clock maxKeys name');
   const { clock = monotonicClock, name: rule = 'limiter' } = options;
+  if (typeof rule !== 'string') throw invalid('name', 'a string', rule);
+  checkClock(clock);
   const maxKeys = aboveZero('maxKeys', options.maxKeys ?? 10_000);
   const algorithm = algorithmOf(policy);
   if (algorithm.release)
@@ -86,8 +88,13 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   function newcomer(nowMs: number): Float64Array {
     const cells = fresh(nowMs);
     // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
-    if (nowMs < forgotUpToMs) algorithm.charge(cells, 0, numbers, limit, nowMs);
-    return cells;
+    return nowMs < forgotUpToMs ? charged(cells, limit, nowMs) : cells;
+  }
+
+  function charged(cells: Float64Array, cost: number, nowMs: number): Float64Array {
+    const roomy = algorithm.extend?.(cells, numbers, nowMs) ?? cells;
+    algorithm.charge(roomy, 0, numbers, cost, nowMs);
+    return roomy;
   }
 
   function decide(key: string, given: number, isPeek: boolean): Decision {
@@ -108,10 +115,8 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
     const hasRoom = isPeek || row !== undefined || !isWritten || makeRoom(nowMs);
     if (isWritten && hasRoom) {
       if (isPeek) cells = cells.slice();
-      if (allowed) {
-        cells = algorithm.extend?.(cells, numbers, nowMs) ?? cells;
-        algorithm.charge(cells, 0, numbers, cost, nowMs);
-      } else if (numbers.countRejected) {
+      if (allowed) cells = charged(cells, cost, nowMs);
+      else if (numbers.countRejected) {
         cells = algorithm.reject?.(cells, numbers, cost, nowMs) ?? cells;
         waitMs = wait();
       }
@@ -135,7 +140,8 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   function reset(key: string): void {
     const nowMs = now();
     // Forgotten, the key would be taken for one that is worse off.
-    if (asNewInMs(newcomer(nowMs), nowMs) > 0) rows.set(key, fresh(nowMs));
+    const isDoubtful = asNewInMs(newcomer(nowMs), nowMs) > 0;
+    if (isDoubtful && (rows.has(key) || makeRoom(nowMs))) rows.set(key, fresh(nowMs));
     else rows.delete(key);
   }
 
