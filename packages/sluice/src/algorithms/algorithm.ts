@@ -51,6 +51,8 @@ export interface Numbers {
 
 export interface Algorithm<P extends Policy = Policy, N extends Numbers = Numbers> {
   readonly name: string;
+  /** Makes its policies. Asked for one with other numbers, so that whoever changes a policy need not know every algorithm. */
+  readonly factory?: (options: never) => Policy;
   /** The name of its Lua twin, where that is not its own. */
   readonly twin?: string;
   /** Whether a key never seen has been idle since the limiter began. */
@@ -157,6 +159,14 @@ export function algorithmOf(policy: Policy): Algorithm {
     policy,
     'For plain data (JSON, YAML, a spread copy) use parsePolicy(data).',
   );
+}
+
+/** A policy of the same algorithm, made from other data: as `parsePolicy`, which would bring every algorithm along. */
+export function remadePolicy(policy: Policy, data: object): Policy {
+  const { name, factory } = algorithmOf(policy);
+  if (factory === undefined) throw new SluiceError('unsupported-operation', `A policy of ${name} cannot be changed.`);
+  const { algorithm: _, ...options } = data as { readonly algorithm?: string };
+  return factory(options as never);
 }
 
 /** Whether what passes may have to be held back. Of plain data, which carries no algorithm, that is not known: no. */

@@ -4,7 +4,7 @@
  * Counts are divided in whole units, rounded down: the sum never exceeds the limit. A rate is divided by making its window as
  * many times longer, which rounds nothing.
  */
-import { parsePolicy } from '../algorithms/parse-policy.ts';
+import { remadePolicy } from '../algorithms/algorithm.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
 import type { Policy } from '../vocabulary/policy.ts';
 
@@ -44,31 +44,33 @@ function divide(policy: Policy, share: Share): Policy | undefined {
   const part = (total: number) => partOf(total, share);
   switch (algorithm) {
     case 'gcra':
-      return part(burst) < 1 ? undefined : parsePolicy({ ...policy, window: slower, burst: part(burst) });
+      return part(burst) < 1 ? undefined : remadePolicy(policy, { ...policy, window: slower, burst: part(burst) });
     case 'token-bucket': {
       const initial = 'initial' in policy ? { initial: part(policy.initial as number) } : {};
       if (part(burst) < 1) return undefined;
       if (!('refill' in policy) || policy.refill !== 'interval')
-        return parsePolicy({ ...policy, window: slower, burst: part(burst), ...initial });
+        return remadePolicy(policy, { ...policy, window: slower, burst: part(burst), ...initial });
       return part(limit) < 1
         ? undefined
-        : parsePolicy({ ...policy, limit: part(limit), burst: part(burst), ...initial });
+        : remadePolicy(policy, { ...policy, limit: part(limit), burst: part(burst), ...initial });
     }
     case 'leaky-bucket': {
       // One is being served beside those that wait.
       const room = part(burst + 1);
       const delay = 'delay' in policy && typeof policy.delay === 'number' ? { delay: part(policy.delay) } : {};
-      return room < 1 ? undefined : parsePolicy({ ...policy, window: slower, burst: room - 1, ...delay });
+      return room < 1 ? undefined : remadePolicy(policy, { ...policy, window: slower, burst: room - 1, ...delay });
     }
     case 'smooth': {
       const maxBurst = 'maxBurst' in policy ? { maxBurst: (policy.maxBurst as number) / instances } : {};
-      return parsePolicy({ ...policy, window: slower, ...maxBurst });
+      return remadePolicy(policy, { ...policy, window: slower, ...maxBurst });
     }
     case 'sliding-log':
       // Two instances do not know how close together their calls are.
-      return 'minGap' in policy || part(limit) < 1 ? undefined : parsePolicy({ ...policy, limit: part(limit) });
+      return 'minGap' in policy || part(limit) < 1
+        ? undefined
+        : remadePolicy(policy, { ...policy, limit: part(limit) });
     default:
-      return part(limit) < 1 ? undefined : parsePolicy({ ...policy, limit: part(limit) });
+      return part(limit) < 1 ? undefined : remadePolicy(policy, { ...policy, limit: part(limit) });
   }
 }
 

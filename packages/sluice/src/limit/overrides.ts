@@ -1,5 +1,5 @@
 /** Other limits for single keys of a rule, changeable while running, with an end if wished. */
-import { parsePolicy } from '../algorithms/parse-policy.ts';
+import { remadePolicy } from '../algorithms/algorithm.ts';
 import type { Clock } from '../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
@@ -30,7 +30,7 @@ function overridden(policy: Policy, { expiresIn: _, ...fields }: Override): Poli
   const data = { ...rest, ...(burst !== undefined && burst !== policy.limit && { burst }), ...fields };
   // A bucket cannot start with more than fits.
   const starts = initial !== undefined && { initial: Math.min(initial, data.burst ?? data.limit) };
-  return parsePolicy({ ...data, ...starts });
+  return remadePolicy(policy, { ...data, ...starts });
 }
 
 /** The overrides of one rule. */

@@ -5,7 +5,7 @@
  *      subject ──► which rules apply ──► one batch of checks ──► store ──► decisions ──► allowed, tightest
  */
 import { algorithmOf, canDelay, type TimeOptions } from '../algorithms/algorithm.ts';
-import { memoryStore } from '../stores/memory/memory-store.ts';
+import { unsharedStore } from '../stores/memory/open-memory.ts';
 import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
 import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
@@ -152,7 +152,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     throw invalid('maxKeys', 'left out beside a store', maxKeys, 'Give it to the store.');
   mustFit(shared, clock);
   checkSubnet(ipv6Subnet);
-  const store: Store = shared ?? memoryStore({ clock, maxKeys });
+  const store: Store = shared ?? unsharedStore({ clock, maxKeys });
   const ownClock = clock ?? store.clock;
   const sinceMs = ownClock.now();
   const read = list.map((rule) => readRule(rule, ipv6Subnet, ownClock));

@@ -136,6 +136,7 @@ function mustTake(cost: number): void {
 
 const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
   name: 'concurrency',
+  factory: concurrency,
   strict: true,
   without: ['penalize', 'reward', 'reserve', 'take', 'wait'],
   methods: (call, mode) => ({

@@ -37,6 +37,7 @@ export interface FixedWindowPolicy extends Policy {
 const algorithm: Algorithm<FixedWindowPolicy, WindowCountNumbers> = {
   ...windowCount,
   name: 'fixed-window',
+  factory: fixedWindow,
   delays: ({ wait = 0 }) => wait > 0,
   prepare: ({ limit, window, align, wait = 0 }) => ({
     limit,

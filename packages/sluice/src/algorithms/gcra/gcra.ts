@@ -26,6 +26,7 @@ export interface GcraPolicy extends Policy {
 const algorithm: Algorithm<GcraPolicy, BucketNumbers> = {
   ...bucket,
   name: 'gcra',
+  factory: gcra,
   prepare: ({ limit, window, burst }) => bucketNumbers(limit, window, burst),
 };
 

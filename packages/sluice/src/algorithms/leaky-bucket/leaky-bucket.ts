@@ -46,6 +46,7 @@ const { step: _neverDelays, ...delayable } = bucket;
 const algorithm: Algorithm<LeakyBucketPolicy, LeakyNumbers> = {
   ...delayable,
   name: 'leaky-bucket',
+  factory: leakyBucket,
   delays: ({ delay }) => delay !== 'none',
   prepare: ({ limit, window, burst, delay }) => ({
     ...bucketNumbers(limit, window, burst + 1),

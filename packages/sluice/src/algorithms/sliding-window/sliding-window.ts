@@ -54,6 +54,7 @@ function fallsToAtMs(cells: Float64Array, at: number, numbers: WindowNumbers, ro
 
 const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
   name: 'sliding-window',
+  factory: slidingWindow,
   prepare: ({ limit, window }) => ({ limit, window }),
   cells: () => 3,
 

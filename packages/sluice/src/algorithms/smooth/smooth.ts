@@ -138,6 +138,7 @@ function store(cells: Float64Array, at: number, storedMs: number, aheadMs: numbe
 
 const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
   name: 'smooth',
+  factory: smooth,
   idles: true,
   without: ['take'],
 

@@ -50,6 +50,7 @@ interface TokenNumbers extends BucketNumbers {
 const continuous: Algorithm<TokenBucketPolicy, TokenNumbers> = {
   ...bucket,
   name: 'token-bucket',
+  factory: tokenBucket,
   lingerMs,
   prepare: ({ limit, window, burst, initial = burst }) => ({
     ...bucketNumbers(limit, window, burst),
@@ -64,6 +65,7 @@ const continuous: Algorithm<TokenBucketPolicy, TokenNumbers> = {
 const interval: Algorithm<TokenBucketPolicy, WindowCountNumbers> = {
   ...windowCount,
   name: 'token-bucket',
+  factory: tokenBucket,
   twin: 'token-bucket-interval',
   delays: () => false,
   lingerMs,

@@ -6,7 +6,7 @@
  *      own   { cost: 10 }                                        the same budget, ten times as fast
  *      own   { name: 'search' }                                  the same policy, counted apart
  */
-import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { unsharedStore } from '../../stores/memory/open-memory.ts';
 import { isShared } from './limits.ts';
 import type { CommonOptions, PolicyOptions, RateLimitOptions, RulesOptions } from './options.ts';
 
@@ -25,7 +25,7 @@ export type WholeOptions<Request, Response, Handler> = CommonOptions<Request, Re
 export function inOneStore<Options extends WholeOptions<never, never, unknown>>(options: Options): Options {
   const { clock, maxKeys, ...others } = options;
   if (options.store !== undefined || isShared(options.rules)) return options;
-  return { ...others, store: memoryStore({ clock, maxKeys }) } as unknown as Options;
+  return { ...others, store: unsharedStore({ clock, maxKeys }) } as unknown as Options;
 }
 
 /**

@@ -23,7 +23,7 @@ import {
 import type { CircuitBreakerOptions } from '../../protect/circuit-breaker/settings.ts';
 import { listenersOf } from '../../protect/listeners.ts';
 import type { Pass } from '../../protect/protection.ts';
-import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { unsharedStore } from '../../stores/memory/open-memory.ts';
 import type { Check, Store } from '../../stores/store.ts';
 import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
 import { type Clock, checkClock } from '../../vocabulary/clock.ts';
@@ -95,7 +95,7 @@ export function degrade(options: DegradeOptions = {}): DegradeLayer {
   oneOf('to', to, ['closed', 'open', 'local']);
   if (!Number.isInteger(instances) || instances < 1) throw invalid('instances', 'a whole number above 0', instances);
   if (given !== undefined) checkClock(given);
-  if (maxKeys !== undefined) memoryStore({ maxKeys });
+  if (maxKeys !== undefined) unsharedStore({ maxKeys });
   const breakerOptions = breakerDefaults(options.breaker, afterMs);
   circuitBreaker(breakerOptions);
   const { on, tell } = listenersOf<DegradeEvents>(['failure']);
@@ -109,7 +109,7 @@ export function degrade(options: DegradeOptions = {}): DegradeLayer {
     breaker = circuitBreaker({ clock, ...breakerOptions });
     let memory: Store<'sync'> | undefined;
     const local = () => {
-      memory ??= memoryStore({ clock, maxKeys });
+      memory ??= unsharedStore({ clock, maxKeys });
       return memory;
     };
     const instead = fallback(to, sharesOf(instances), local, receiptsOf());

@@ -11,7 +11,7 @@
  * - a bucket's burst is less by what flows in during a lease: `burst - rate * lease + rate * (t + lease) = burst + rate * t`;
  * - windows that begin at a boundary stay as they are, and what is kept of them ends with them.
  */
-import { parsePolicy } from '../../algorithms/parse-policy.ts';
+import { remadePolicy } from '../../algorithms/algorithm.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
@@ -53,7 +53,7 @@ export function lendingOf(policy: Policy, leaseMs: number): Lending | undefined 
 }
 
 function widened(policy: Policy, leaseMs: number): Lending {
-  const wider = parsePolicy({ ...policy, window: (policy.window ?? 0) + leaseMs });
+  const wider = remadePolicy(policy, { ...policy, window: (policy.window ?? 0) + leaseMs });
   return { policy: wider, most: policy.limit, keepsMs: asLongAsLeased };
 }
 
@@ -73,7 +73,7 @@ function lowered(policy: Policy, leaseMs: number): Lending {
     );
   }
   const initial = 'initial' in policy ? { initial: Math.min(policy.initial as number, lower) } : {};
-  return { policy: parsePolicy({ ...policy, burst: lower, ...initial }), most, keepsMs: asLongAsLeased };
+  return { policy: remadePolicy(policy, { ...policy, burst: lower, ...initial }), most, keepsMs: asLongAsLeased };
 }
 
 function bounded(policy: Policy, afterMs: number): Lending {

@@ -10,7 +10,7 @@
  */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
 import { requestText } from '../../stores/answer-once.ts';
-import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { unsharedStore } from '../../stores/memory/open-memory.ts';
 import { type Check, mustFit, type Operation, type Store } from '../../stores/store.ts';
 import type { Answer, Mode } from '../../vocabulary/answer.ts';
 import type { Clock } from '../../vocabulary/clock.ts';
@@ -65,7 +65,7 @@ export function preLimit(options: PreLimitOptions): PreLimitLayer {
 
   function wrap<M extends Mode>(store: Store<M>): Store<M> {
     mustBeOnly(store);
-    const local = given ?? memoryStore({ clock: clock ?? store.clock, maxKeys });
+    const local = given ?? unsharedStore({ clock: clock ?? store.clock, maxKeys });
     const apply = limiting(store, local, policyOf, stats);
     return { mode: store.mode, clock: store.clock, apply: apply as Store<M>['apply'] };
   }

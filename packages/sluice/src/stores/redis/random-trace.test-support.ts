@@ -17,7 +17,7 @@ import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
-import { type OpenMemory, openMemory } from '../memory/memory-store.ts';
+import { type OpenMemory, openMemory } from '../memory/open-memory.ts';
 import type { Check, Operation } from '../store.ts';
 
 /** A policy and others that it may be changed to, limit, burst or window, without becoming another algorithm. */

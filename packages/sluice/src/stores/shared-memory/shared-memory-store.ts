@@ -16,8 +16,8 @@ import { aboveZero, checkCost, knownFields, type Policy } from '../../vocabulary
 import { answerOnce } from '../answer-once.ts';
 import { everything } from '../memory/carry-over.ts';
 import { KeyHash, processSeed } from '../memory/key-hash.ts';
-import { openMemory } from '../memory/memory-store.ts';
 import { noRoom, refusable, storeFull } from '../memory/namespace.ts';
+import { openMemory } from '../memory/open-memory.ts';
 import type { MemoryStoreStats } from '../memory/room.ts';
 import { chargeRow, forgettableInMs, freshRow, latestChargeMs, type Table } from '../memory/table.ts';
 import { type Check, mustFit, type Operation, type Store } from '../store.ts';
