@@ -4,6 +4,7 @@ import { limiter } from '../limit/limiter.ts';
 import { TestClock } from '../testing/test-clock.ts';
 import type { Policy } from '../vocabulary/policy.ts';
 import { seededRandom } from '../vocabulary/random.ts';
+import { remadePolicy } from './algorithm.ts';
 import type { Case, Row } from './case.ts';
 import { cases as concurrencyCases } from './concurrency/cases.ts';
 import { cases as fixedWindowCases } from './fixed-window/cases.ts';
@@ -42,6 +43,10 @@ const everyCase = Object.entries(casesOf).flatMap(([algorithm, cases]) => cases.
 test('every algorithm has cases', () => {
   expect(Object.keys(casesOf)).toEqual(algorithmNames);
   for (const cases of Object.values(casesOf)) expect(cases.length).toBeGreaterThan(5);
+});
+
+test('every policy can be made again by its own algorithm', () => {
+  for (const { policy } of everyCase) expect(remadePolicy(policy, { ...policy })).toEqual(policy);
 });
 
 describe.each(everyCase.map((one) => [`${one.algorithm}: ${one.name}`, one] as const))('%s', (_, { policy, rows }) => {
