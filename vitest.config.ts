@@ -50,7 +50,7 @@ export default defineConfig({
       set('together', everything, [...alone, ...apart, ...slow], false),
       set('alone', alone, [], true),
       set('slow', slow, [...alone, ...apart], true),
-      set('apart', apart, [], true),
+      set('apart', apart, alone, true),
     ],
     sequence: { sequencer: LongestFirst },
     // Most of the time is spent waiting for servers and processes: one more than there are cores keeps them busy.

@@ -1,4 +1,5 @@
-// Which tests are run together. The first lists win: a file of `alone` is in no other set, one of `apart` is not in `slow`.
+// Which tests are run together: `npm run check` runs `alone` and all that are in no list, `npm test` all. The first lists win: a file of `alone` is in no other
+// set, one of `apart` is not in `slow`.
 
 /**
  * These change what all files of one process share (what is global, the depth of its stack), or measure it (its memory). All others that need no server are
@@ -35,7 +36,7 @@ export const apart = [
   'checks/readme-snippets.test.ts',
 ];
 
-/** Tests of the package as it is published, and tests with real servers and processes: `npm run check` leaves them out. */
+/** Tests of the package as it is published, and tests with real servers and processes. */
 export const slow = [
   'checks/packed-{tarball,server}.test.ts',
   'checks/examples.test.ts',

@@ -1,5 +1,5 @@
 // `npm test` runs everything; `npm run coverage` (--coverage) also says which lines no test reaches, and fails where they are too many;
-// `npm run check` (--quick) leaves out sizes, the packed tarball and what starts servers.
+// `npm run check` (--quick) leaves out sizes, the packed tarball, what starts servers and what takes long.
 // The steps run one after another, cheapest first, and the first failure ends the run.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

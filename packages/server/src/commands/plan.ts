@@ -155,7 +155,7 @@ export function planCommand(): Command {
     .addOption(
       option(
         '--owned-ratio <ratio>',
-        'what a node does of the checks of a plain service, where no etcd is at hand to measure it',
+        'what a node does of the checks of a plain service, reading aside, where no etcd is at hand to measure it',
         ratioOf,
         d.ownedRatio,
       ),

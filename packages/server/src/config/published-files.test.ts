@@ -17,7 +17,7 @@ test('sluice.schema.json is the schema', async () => {
   expect(JSON.parse(schemaFile(configSchema))).toEqual(configSchema);
 });
 
-test('the schema is one: who compiles it at the start of the service does not look', () => {
+test('the schema is a valid one, which the service does not look for when it starts', () => {
   const reader = new Ajv({ strict: true });
   expect(reader.validateSchema(configSchema), JSON.stringify(reader.errors)).toBe(true);
 });

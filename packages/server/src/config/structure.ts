@@ -16,12 +16,12 @@ export interface StructureProblem {
 
 let compiled: ValidateFunction | undefined;
 
-// That the schema is one is for a test to find out, and a file is read once or twice: to compile quickly counts for more than what comes of it.
-const quickly = { validateSchema: false, inlineRefs: false, code: { optimize: false } };
+// A file is read once or twice, so compiling the schema takes longer than everything that is done with it. Whether it is a valid schema a test finds out.
+const shortCompilation = { validateSchema: false, inlineRefs: false, code: { optimize: false } };
 
 /** Compiled when the first file is read: commands that read none need not wait for it. */
 function validator(): ValidateFunction {
-  compiled ??= new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true, ...quickly })
+  compiled ??= new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true, ...shortCompilation })
     .addVocabulary(['errorMessage'])
     .compile(configSchema);
   return compiled;

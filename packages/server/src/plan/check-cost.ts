@@ -56,7 +56,9 @@ export function batchOf(question: PlanQuestion, nodeChecksPerSecond: number): nu
 export function ownedCostOf(question: PlanQuestion, figures: PlanFigures): ReadCost {
   const { etcd } = figures;
   if (etcd) return { perReadUs: etcd.ownedReadUs, perCheckUs: etcd.ownedCheckUs };
-  const { perCheckUs } = readCostOf(clientFigures(figures, question.client));
+  const { client } = question;
+  // As it is measured where it can be: with a client that asks the owner itself.
+  const { perCheckUs } = readCostOf(clientFigures(figures, asksAnyNode(client) ? 'smart' : client));
   return { perReadUs: 0, perCheckUs: perCheckUs * (1 / question.ownedRatio - 1) };
 }
 

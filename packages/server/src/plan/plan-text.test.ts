@@ -47,7 +47,7 @@ it('what it costs to be a node is called measured where an etcd was at hand, and
     /a node beyond a plain service +0\.80 us +measured +for a check, and 0\.50 us for a read/,
   );
   expect(planText(planned(), someFigures, someStore)).toMatch(
-    /a node beyond a plain service +0\.80 us +given +for a check, as 0\.70 x of its checks; no etcd was at hand/,
+    /a node beyond a plain service +0\.80 us +given +for a check: 0\.70 x of its checks, reading aside; no etcd was at hand/,
   );
 });
 

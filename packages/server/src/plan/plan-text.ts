@@ -88,7 +88,7 @@ function measuredRows({ question, serviceVariability }: Plan, figures: PlanFigur
     figures.etcd ? 'measured' : 'given',
     figures.etcd
       ? `for a check, and ${perReadUs.toFixed(2)} us for a read`
-      : `for a check, as ${times(question.ownedRatio)} of its checks; no etcd was at hand`,
+      : `for a check: ${times(question.ownedRatio)} of its checks, reading aside; no etcd was at hand`,
   ];
   const rows: PlanRow[] = [
     ...speeds,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readCostOf } from './check-cost.ts';
+import { checkCost, readCostOf } from './check-cost.ts';
 import { serviceVariability } from './cluster-size.ts';
 import { someFigures, someQuestion, someStore } from './plan.test-support.ts';
 import { type Plan, plan } from './plan.ts';
@@ -69,6 +69,15 @@ describe('a plan', () => {
     expect(size.someLost.cost.totalUs).toBeCloseTo(10, 4);
     expect([size.someLost.nodes, size.nodes]).toEqual([2, 3]); // 0.7 is what one could do if it owned everything, and a bit is what it lacks.
     expect(size.someLost.load).toBeCloseTo(0.7 * size.someLost.share, 3);
+  });
+
+  it('takes forwarding to cost the same whoever asked any node', () => {
+    const forwardedUs = (['http', 'grpc'] as const).map((client) => {
+      const traffic = { nodes: 100, batch: 1, checksPerSecond: 1000 };
+      return checkCost({ ...someQuestion, client, unreplicated: 0 }, someFigures, someStore, traffic).forwardedUs;
+    });
+    // Asking and answering, 10 us each, and 0.8 us for being a node: of 1.87 us for a check, divided by 0.7.
+    expect(forwardedUs).toEqual([expect.closeTo(0.99 * 2 * 10.8, 1), expect.closeTo(0.99 * 2 * 10.8, 1)]);
   });
 
   it('asks for about twice the nodes for twice the checks', () => {

@@ -17,6 +17,7 @@ export function expectSeedsToHold(theme: Theme): void {
   describe(`histories of ${theme} keep every promise, and come to rest`, () => {
     test.each(groups.map((group) => [group[0]!, group.at(-1)!, group] as const))(
       'seeds %d to %d',
+      { timeout: 300_000 },
       async (_, __, group) => {
         for (const seed of group) {
           expect(themeOf(seed)).toBe(theme);

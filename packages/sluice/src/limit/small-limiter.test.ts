@@ -78,11 +78,22 @@ describe('a small limiter', () => {
 
   it('forgets by the way those that matter no more, once there are many', () => {
     const clock = new TestClock(0);
-    const small = smallLimiter(policy, { clock, maxKeys: 3000 });
+    const small = smallLimiter(policy, { clock, maxKeys: 4000 });
     for (let round = 0; round < 10; round += 1) {
       for (let i = 0; i < 1500; i += 1) expect(small.allow(`key-${round}-${i}`)).toBe(true);
-      clock.advance(1000);
+      clock.advance(3000);
     }
+  });
+
+  it('is as mild as limiter() with a clock that steps back by a millisecond, however many keys there are', () => {
+    const clock = new TestClock(0);
+    const minutely = gcra({ limit: 5, window: '1m' });
+    const both = [smallLimiter(minutely, { clock }), limiter(minutely, { clock })];
+    for (const one of both) for (let i = 0; i < 1200; i += 1) one.allow(`key-${i}`);
+    clock.advance(12_500);
+    for (const one of both) for (let i = 0; i < 50; i += 1) one.allow(`more-${i}`);
+    clock.set(clock.now() - 1);
+    expect(both.map((one) => one.allow('another'))).toEqual([true, true]);
   });
 
   it('gives nobody a key anew because the clock stepped back behind its forgetting', () => {
@@ -119,6 +130,12 @@ describe('a small limiter', () => {
 
   it.each<[unknown, unknown, string]>([
     [policy, { maxKeys: 0 }, 'maxKeys must be'],
+    [policy, { maxKeys: 1.5 }, 'maxKeys must be a whole number above 0, got 1.5'],
+    [
+      policy,
+      { clock: { ...new TestClock(0), now: () => 0, sleep: async () => {}, stalenessMs: Number.NaN } },
+      'clock.stalenessMs must be',
+    ],
     [policy, { name: 7 }, 'name must be a string, got 7'],
     [policy, { clock: Date }, 'clock must be an object with now() and sleep()'],
     [policy, { store: {} }, 'smallLimiter options has no field "store". It takes clock, maxKeys, name.'],
@@ -130,7 +147,8 @@ describe('a small limiter', () => {
 
   it('refuses what is no key and no cost', () => {
     const small = smallLimiter(policy);
-    expect(() => small.check(7 as never)).toThrow('key must be a string, got 7');
+    for (const call of [small.check, small.allow, small.peek, small.reset])
+      expect(() => call(7 as never)).toThrow('key must be a string, got 7');
     for (const cost of [-1, Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => small.check('ann', cost)).toThrow('cost must be a finite number of 0 or more');
   });

@@ -36,13 +36,17 @@ export interface SmallLimiter {
 const fewKeys = 1024;
 const looksPerNewcomer = 2;
 const looksWhenFull = 32;
+// And for how long one has to be as good as new, so that a clock that steps back a little finds it.
+const idleMs = 1000;
 
 export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}): SmallLimiter {
   knownFields('smallLimiter options', options, 'clock maxKeys name');
   const { clock = monotonicClock, name: rule = 'limiter' } = options;
   if (typeof rule !== 'string') throw invalid('name', 'a string', rule);
   checkClock(clock);
-  const maxKeys = aboveZero('maxKeys', options.maxKeys ?? 10_000);
+  const { maxKeys = 10_000 } = options;
+  if (!Number.isInteger(maxKeys)) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
+  aboveZero('maxKeys', maxKeys);
   const algorithm = algorithmOf(policy);
   if (algorithm.release)
     throw new SluiceError(
@@ -63,7 +67,8 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
 
   /** Forgets those among the next few that are as good as new. Says whether there is room for one more. */
   function makeRoom(nowMs: number): boolean {
-    const most = rows.size >= maxKeys ? looksWhenFull : rows.size >= fewKeys ? looksPerNewcomer : 0;
+    const isFull = rows.size >= maxKeys;
+    const most = isFull ? looksWhenFull : rows.size >= fewKeys ? looksPerNewcomer : 0;
     for (let looks = most; looks > 0; looks -= 1) {
       let next = hand.next();
       if (next.done) {
@@ -72,7 +77,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
       }
       if (next.done) break;
       const [key, cells] = next.value;
-      if (!isOver(cells, nowMs)) continue;
+      if (!isOver(cells, isFull ? nowMs : nowMs - idleMs)) continue;
       rows.delete(key);
       forgotUpToMs = Math.max(forgotUpToMs, nowMs);
     }
@@ -98,7 +103,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   }
 
   function decide(key: string, given: number, isPeek: boolean): Decision {
-    if (typeof key !== 'string') throw invalid('key', 'a string', key);
+    mustBeKey(key);
     const cost = checkCost(given);
     const nowMs = now();
     const row = rows.get(key);
@@ -138,6 +143,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   }
 
   function reset(key: string): void {
+    mustBeKey(key);
     const nowMs = now();
     // Forgotten, the key would be taken for one that is worse off.
     const isDoubtful = asNewInMs(newcomer(nowMs), nowMs) > 0;
@@ -151,4 +157,8 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
     peek: (key, cost = 1) => decide(key, cost, true),
     reset,
   };
+}
+
+function mustBeKey(key: string): void {
+  if (typeof key !== 'string') throw invalid('key', 'a string', key);
 }

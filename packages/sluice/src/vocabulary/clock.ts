@@ -80,4 +80,8 @@ function notATime(atMs: unknown, field = 'atMs'): never {
 export function checkClock(clock: Clock): void {
   if (typeof clock?.now !== 'function' || typeof clock.sleep !== 'function')
     throw invalid('clock', 'an object with now() and sleep()', clock);
+  const { stalenessMs = 0 } = clock;
+  // A NaN would slip through every comparison, and so through every limit.
+  if (!(stalenessMs >= 0 && stalenessMs < Number.POSITIVE_INFINITY))
+    throw invalid('clock.stalenessMs', 'a finite number of 0 or more', stalenessMs);
 }
