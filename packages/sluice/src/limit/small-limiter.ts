@@ -8,10 +8,11 @@
  */
 import { algorithmOf } from '../algorithms/algorithm.ts';
 import { storeFull } from '../stores/memory/namespace.ts';
+import { chargeRow, freshRow } from '../stores/memory/table.ts';
 import { type Clock, checkClock, checkTime, monotonicClock } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
-import { aboveZero, checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
+import { checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
 
 export interface SmallLimiterOptions {
   readonly clock?: Clock;
@@ -45,8 +46,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   if (typeof rule !== 'string') throw invalid('name', 'a string', rule);
   checkClock(clock);
   const { maxKeys = 10_000 } = options;
-  if (!Number.isInteger(maxKeys)) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
-  aboveZero('maxKeys', maxKeys);
+  if (!(Number.isInteger(maxKeys) && maxKeys > 0)) throw invalid('maxKeys', 'a whole number above 0', maxKeys);
   const algorithm = algorithmOf(policy);
   if (algorithm.release)
     throw new SluiceError(
@@ -57,7 +57,8 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
   const lingerMs = algorithm.lingerMs?.(numbers) ?? 0;
   const { limit } = numbers;
   const now = () => checkTime(clock.now(), 'the time of the clock');
-  const sinceMs = now();
+  // What the rows of the memory store have in common.
+  const kind = { algorithm, numbers, sinceMs: now() };
   const rows = new Map<string, Float64Array>();
   let hand = rows.entries();
   let forgotUpToMs = Number.NEGATIVE_INFINITY;
@@ -84,22 +85,10 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
     return rows.size < maxKeys;
   }
 
-  function fresh(nowMs: number): Float64Array {
-    const cells = new Float64Array(algorithm.cells(numbers));
-    algorithm.fresh(cells, 0, numbers, nowMs, sinceMs);
-    return cells;
-  }
-
   function newcomer(nowMs: number): Float64Array {
-    const cells = fresh(nowMs);
+    const cells = freshRow(kind, nowMs);
     // A clock that stepped back behind the latest forgetting cannot tell a newcomer from a key forgotten too early.
-    return nowMs < forgotUpToMs ? charged(cells, limit, nowMs) : cells;
-  }
-
-  function charged(cells: Float64Array, cost: number, nowMs: number): Float64Array {
-    const roomy = algorithm.extend?.(cells, numbers, nowMs) ?? cells;
-    algorithm.charge(roomy, 0, numbers, cost, nowMs);
-    return roomy;
+    return nowMs < forgotUpToMs ? chargeRow(kind, cells, limit, nowMs) : cells;
   }
 
   function decide(key: string, given: number, isPeek: boolean): Decision {
@@ -120,7 +109,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
     const hasRoom = isPeek || row !== undefined || !isWritten || makeRoom(nowMs);
     if (isWritten && hasRoom) {
       if (isPeek) cells = cells.slice();
-      if (allowed) cells = charged(cells, cost, nowMs);
+      if (allowed) cells = chargeRow(kind, cells, cost, nowMs);
       else if (numbers.countRejected) {
         cells = algorithm.reject?.(cells, numbers, cost, nowMs) ?? cells;
         waitMs = wait();
@@ -147,7 +136,7 @@ export function smallLimiter(policy: Policy, options: SmallLimiterOptions = {}):
     const nowMs = now();
     // Forgotten, the key would be taken for one that is worse off.
     const isDoubtful = asNewInMs(newcomer(nowMs), nowMs) > 0;
-    if (isDoubtful && (rows.has(key) || makeRoom(nowMs))) rows.set(key, fresh(nowMs));
+    if (isDoubtful && (rows.has(key) || makeRoom(nowMs))) rows.set(key, freshRow(kind, nowMs));
     else rows.delete(key);
   }
 

@@ -101,14 +101,22 @@ export function latestChargeMs(table: Table, nowMs: number): number {
 }
 
 /** The cells of a key never seen. */
-export function freshRow({ algorithm, numbers, sinceMs }: Table, nowMs: number): Float64Array {
+export function freshRow(
+  { algorithm, numbers, sinceMs }: Pick<Table, 'algorithm' | 'numbers' | 'sinceMs'>,
+  nowMs: number,
+): Float64Array {
   const row = new Float64Array(algorithm.cells(numbers));
   algorithm.fresh(row, 0, numbers, nowMs, sinceMs);
   return row;
 }
 
 /** Charges a row; returns the row to keep, which may be a larger one. */
-export function chargeRow({ algorithm, numbers }: Table, row: Float64Array, cost: number, nowMs: number): Float64Array {
+export function chargeRow(
+  { algorithm, numbers }: Pick<Table, 'algorithm' | 'numbers'>,
+  row: Float64Array,
+  cost: number,
+  nowMs: number,
+): Float64Array {
   const roomy = algorithm.extend?.(row, numbers, nowMs) ?? row;
   algorithm.charge(roomy, 0, numbers, cost, nowMs);
   return roomy;
