@@ -59,6 +59,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   readonly idles?: boolean;
   /** Never more than `limit` in any window. A store refuses newcomers rather than forget a strict key. */
   readonly strict?: boolean;
+  /** Each charge is kept where a receipt finds it again: to give one back by its receipt leaves all others as they are. */
+  readonly keepsChargesApart?: boolean;
   /** What the algorithm cannot do, of the operations that are optional, in the words of the API. */
   readonly without?: readonly string[];
   /** Operations that only limiters of this algorithm have, made from the common ones. */
@@ -97,7 +99,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   reject?(cells: Float64Array, numbers: N, cost: number, nowMs: number): Float64Array;
   /**
    * Gives back, at most what the receipt's charge still holds. Without a receipt, whatever there is, the latest first.
-   * `refundedSince` is what the key was given back since the receipt was written.
+   * `refundedSince` is what the key was given back since the receipt was written. Where charges are kept apart the store minds it itself: only what was
+   * given back without a receipt can have been this charge.
    */
   refund?(
     cells: Float64Array,

@@ -81,9 +81,13 @@ function window_count.memory_ms(numbers)
 end
 
 -- The count is what it was at the change. A window that begins with the calendar is the one of the change; another goes on.
+-- Where that is a window of another length, the count must be known to have been there at the change. See window-count.ts.
 function window_count.carry(from, old, to, numbers, changed_ms)
+  local windows = windows_since(from, old, changed_ms)
+  local goes_on = old.window == numbers.window and (old.aligned == 1 or numbers.aligned ~= 1)
+  if windows == 0 and not goes_on then return nil end
   to[USED] = used_at(from, old, changed_ms)
-  to[START_MS] = from[START_MS] + windows_since(from, old, changed_ms) * old.window
+  to[START_MS] = from[START_MS] + windows * old.window
   if numbers.aligned == 1 then to[START_MS] = window_start_ms(numbers, math.max(changed_ms, to[START_MS])) end
   return to
 end

@@ -113,15 +113,20 @@ export const windowCount = {
     cells[at + START_MS]! - nowMs + Math.ceil(cells[at + USED]! / perWindow) * window,
 
   // The count is what it was at the change. A window that begins with the calendar is the one of the change; another goes on.
+  // Where that is a window of another length, the count must be known to have been there at the change: whoever is asked now under the one and
+  // now under the other goes on charging after it, and those charges would fall off with windows that ended before them.
   carry(
     from: Float64Array,
     old: WindowCountNumbers,
     to: Float64Array,
     numbers: WindowCountNumbers,
     changedMs: number,
-  ): Float64Array {
+  ): Float64Array | undefined {
+    const windows = windowsSince(from, 0, old, changedMs);
+    const goesOn = old.window === numbers.window && (old.aligned || !numbers.aligned);
+    if (windows === 0 && !goesOn) return undefined;
     to[USED] = usedAt(from, 0, old, changedMs);
-    to[START_MS] = from[START_MS]! + windowsSince(from, 0, old, changedMs) * old.window;
+    to[START_MS] = from[START_MS]! + windows * old.window;
     if (numbers.aligned) begin(to, 0, numbers, Math.max(changedMs, to[START_MS]!));
     return to;
   },

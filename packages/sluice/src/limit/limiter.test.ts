@@ -353,6 +353,25 @@ describe('a reservation', () => {
     expect(limit.peek('slow', 0).remaining).toBe(10);
   });
 
+  it('to be refunded by a store that is away stays spent, and nobody else hears of it', async () => {
+    const clock = new TestClock();
+    const remote = remoteStore(clock);
+    let isAway = false;
+    const store: Store<'async'> = {
+      ...remote,
+      apply: (checks, atMs) =>
+        isAway && checks[0]?.operation === 'settle' ? Promise.reject(new Error('away')) : remote.apply(checks, atMs),
+    };
+    const limit = limiter(gcra({ limit: 5, window: '1h' }), { store, name: 'calls' });
+    await limit.reserve('bob', 2, { expiresIn: '1s', onExpire: 'refund' });
+    await limit.reserve('bob', 3, { expiresIn: '1s', onExpire: 'refund' });
+    clock.advance(1000);
+    isAway = true;
+    expect((await limit.check('alice')).allowed).toBe(true);
+    isAway = false;
+    expect((await limit.peek('bob')).allowed).toBe(false);
+  });
+
   it('settled in time is not refunded again', () => {
     const { clock, limit } = begin();
     const reservation = limit.reserve('key', 5, { expiresIn: '10s', onExpire: 'refund' });

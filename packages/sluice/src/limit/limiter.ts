@@ -145,7 +145,8 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   );
 
   function run(operation: Operation, key: string, call?: CallOptions, extra?: Partial<Check>): Answer<Decision> {
-    return andThen(refundEnded(call), () => apply(operation, key, call, extra));
+    refundEnded(call);
+    return apply(operation, key, call, extra);
   }
 
   const line = waiting(run, ownClock, maxWaiters);

@@ -59,17 +59,19 @@ export function reservations(
     if (line?.size === 0) refunds.delete(expiresMs);
   }
 
-  /** Refunds what has ended by now. No timer does it: whoever calls next does. */
-  function refundEnded(options?: CallOptions): Answer<unknown> {
-    let done: Answer<unknown>;
+  /**
+   * Refunds what has ended by now. No timer does it: whoever calls next does. A remote store is told before it is asked, and not waited for: the caller
+   * has nothing to do with it. Where it cannot be told, what was reserved stays spent: told again, it might give the same back twice.
+   */
+  function refundEnded(options?: CallOptions): void {
     for (const [expiresMs, line] of refunds) {
       for (const pending of line) {
         if (pending.endsMs > now(options)) break;
         forget(expiresMs, pending);
-        done = andThen(done, pending.refund);
+        const reply = pending.refund();
+        if (reply instanceof Promise) reply.catch(() => undefined);
       }
     }
-    return done;
   }
 
   function reserve(key: string, cost: number, options?: ReserveOptions): Answer<Reservation<Mode>> {
@@ -101,15 +103,14 @@ export function reservations(
       // On the caller's own time the moment of the reservation is the latest known.
       function commit(actual: number, time: TimeOptions = taken): Answer<boolean> {
         checkCost(actual);
-        return andThen(refundEnded(time), () => {
-          if (settled) return false;
-          const inTime = now(time) < endsMs;
-          // Too late, nothing goes back; but what was used beyond what is held is still owed. If that throws, nothing is settled.
-          const reply = settle(inTime ? actual : Math.max(held, actual), time);
-          settled = true;
-          forget(expiresMs, pending);
-          return andThen(reply, () => inTime);
-        });
+        refundEnded(time);
+        if (settled) return false;
+        const inTime = now(time) < endsMs;
+        // Too late, nothing goes back; but what was used beyond what is held is still owed. If that throws, nothing is settled.
+        const reply = settle(inTime ? actual : Math.max(held, actual), time);
+        settled = true;
+        forget(expiresMs, pending);
+        return andThen(reply, () => inTime);
       }
 
       const atEnd = isOwnTime || taken.atMs !== undefined ? { atMs: endsMs } : {};
@@ -122,7 +123,8 @@ export function reservations(
       return { allowed, decision, ...endings } as Reservation<Mode>;
     }
 
-    return andThen(refundEnded(taken), () => andThen(call('reserve', key, { ...taken, cost }), open));
+    refundEnded(taken);
+    return andThen(call('reserve', key, { ...taken, cost }), open);
   }
 
   return { reserve, refundEnded, unsettled };

@@ -90,7 +90,7 @@ function isSameCheck(a: Check, b: Check): boolean {
     a.key === b.key &&
     a.cost === b.cost &&
     (a.operation ?? 'check') === (b.operation ?? 'check') &&
-    a.actual === b.actual &&
+    (a.operation === 'settle' || a.actual === b.actual) &&
     a.durationMs === b.durationMs &&
     a.maxDelayMs === b.maxDelayMs &&
     a.shadow === b.shadow &&
@@ -99,14 +99,17 @@ function isSameCheck(a: Check, b: Check): boolean {
   );
 }
 
-/** What tells a request from all others: the same id with anything else in it is another request. */
+/**
+ * What tells a request from all others: the same id with anything else in it is another request. But a reservation is settled once, with whatever
+ * was really used: the second to settle it is told what the first was told.
+ */
 export function requestText(requestId: string, checks: readonly Check[]): string {
   return JSON.stringify([
     requestId,
     ...checks.map(
       ({ name, key, policy, cost, operation = 'check', actual, durationMs, receipt, maxDelayMs, shadow }) => [
         [name, key, policy, cost, operation],
-        [actual, durationMs, receipt, maxDelayMs, shadow],
+        [operation === 'settle' ? undefined : actual, durationMs, receipt, maxDelayMs, shadow],
       ],
     ),
   ]);

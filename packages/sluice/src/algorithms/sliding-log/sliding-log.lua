@@ -115,7 +115,7 @@ local function extend(cells, numbers, now_ms)
   end
 end
 
-local log = { code = 10 }
+local log = { code = 10, keeps_charges_apart = true }
 log.fields = { 'limit', 'window', 'covered_ms', 'min_gap_ms', 'count_rejected', 'entries' }
 -- What was kept for less than the name's longest window stays as it is.
 log.coverage = { covered_ms = true }

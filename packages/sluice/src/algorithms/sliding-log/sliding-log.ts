@@ -146,6 +146,7 @@ function extend(cells: Float64Array, numbers: LogNumbers, nowMs: number): Float6
 const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
   name: 'sliding-log',
   factory: slidingLog,
+  keepsChargesApart: true,
   strict: true,
   prepare: ({ limit, window, minGap = 0, countRejected = false }, stalenessMs, retainMs) => ({
     limit,

@@ -59,7 +59,7 @@ local function advance(cells, numbers, now_ms)
   return newest
 end
 
-local slots = { code = 7, fields = { 'limit', 'window', 'slots', 'kept', 'covered_ms' } }
+local slots = { code = 7, fields = { 'limit', 'window', 'slots', 'kept', 'covered_ms' }, keeps_charges_apart = true }
 -- What was kept for less than the name's longest window stays as it is.
 slots.coverage = { kept = true, covered_ms = true }
 

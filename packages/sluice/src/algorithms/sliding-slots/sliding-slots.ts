@@ -99,6 +99,7 @@ function advance(cells: Float64Array, at: number, numbers: SlotNumbers, nowMs: n
 const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
   name: 'sliding-slots',
   factory: slidingSlots,
+  keepsChargesApart: true,
   strict: true,
   prepare({ limit, window, slots }, stalenessMs, retainMs) {
     const longMs = window + stalenessMs;

@@ -33,7 +33,7 @@ local function falls_to_at_ms(cells, numbers, room)
   return end_ms + (1 - room / current) * numbers.window
 end
 
-local sliding_window = { code = 6, fields = { 'limit', 'window' }, layout = '<ddd' }
+local sliding_window = { code = 6, fields = { 'limit', 'window' }, layout = '<ddd', keeps_charges_apart = true }
 
 function sliding_window.fresh(numbers, now_ms)
   return { math.floor(now_ms / numbers.window) * numbers.window, 0, 0 }

@@ -55,6 +55,7 @@ function fallsToAtMs(cells: Float64Array, at: number, numbers: WindowNumbers, ro
 const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
   name: 'sliding-window',
   factory: slidingWindow,
+  keepsChargesApart: true,
   prepare: ({ limit, window }) => ({ limit, window }),
   cells: () => 3,
 

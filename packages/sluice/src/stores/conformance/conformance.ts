@@ -257,6 +257,33 @@ const operations: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'what a reward gave back is not given back again with a reservation, and other reservations are left as they are',
+    async run(make) {
+      const { apply } = await begin(make);
+      for (const policy of policies) {
+        // Leases and waits have no rewards; what a key lacks at its start may be given back like what it used.
+        if (['concurrency', 'smooth'].includes(policy.algorithm) || 'initial' in policy) continue;
+        const name = JSON.stringify(policy);
+        const on = (key: string) => ({ name, key, policy });
+        const left = async (key: string) => (await apply({ ...on(key), operation: 'peek', cost: 0 }))[0]?.remaining;
+        const [held] = await apply({ ...on('rewarded'), operation: 'reserve', cost: 2 });
+        await apply({ ...on('rewarded'), operation: 'reward', cost: 2 });
+        const [used] = await apply({ ...on('rewarded'), operation: 'take', cost: 1000 });
+        await apply({ ...on('rewarded'), operation: 'settle', cost: 2, actual: 0, receipt: held?.receipt as Receipt });
+        same(await left('rewarded'), 0, `${name}: ${used?.granted} were taken, and left`);
+        // Where calls are queued only the last can step back, and a gap lets no second one in.
+        if (!policy.algorithm.startsWith('sliding') || 'minGap' in policy) continue;
+        const [first] = await apply({ ...on('settled'), operation: 'reserve', cost: 1 });
+        const [second] = await apply({ ...on('settled'), operation: 'reserve', cost: 1 });
+        const whole = (await left('settled')) as number;
+        for (const receipt of [first?.receipt, second?.receipt] as Receipt[]) {
+          await apply({ ...on('settled'), operation: 'settle', cost: 1, actual: 0, receipt });
+        }
+        same(await left('settled'), whole + 2, `${name}: two were cancelled, and left`);
+      }
+    },
+  },
+  {
     name: 'a lease is released once, renewed while it lives, and ends by itself',
     async run(make) {
       const { apply, advance } = await begin(make);

@@ -34,7 +34,7 @@ export function chargeAnew(from: Table, row: Float64Array, to: Table, { nowMs, l
   // Not fresh: what a new key is short of at the start, this one has had.
   let moved: Float64Array = new Float64Array(algorithm.cells(numbers));
   algorithm.fresh(moved, 0, { ...numbers, initial: 0 } as typeof numbers, beginMs, to.sinceMs);
-  if (isUnknown) moved = chargeRow(to, moved, everything, beginMs);
+  if (isUnknown) moved = chargeRow(to, moved, everything, knownSinceMs);
   for (let i = 0; i < history.length; i += 2)
     moved = chargeRow(to, moved, known(history[i + 1]!), movedMs(history[i]!));
   return moved;

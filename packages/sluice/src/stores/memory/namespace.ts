@@ -335,8 +335,11 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
     const redeemed = isOwn ? receipts.redeem(nameOf(check.key), check.receipt) : undefined;
     const [receipt, refundedSince] = redeemed ?? [];
     if (found && (receipt || check.operation === 'reward')) {
-      table.algorithm.refund?.(found, 0, table.numbers, cost, nowMs, receipt, refundedSince);
-      receipts.refunded(nameOf(check.key), cost);
+      const { refund, keepsChargesApart } = table.algorithm;
+      const isApart = keepsChargesApart === true && receipt !== undefined;
+      const left = isApart ? Math.max(0, cost - refundedSince!) : cost;
+      refund?.(found, 0, table.numbers, left, nowMs, receipt, refundedSince);
+      if (!isApart) receipts.refunded(nameOf(check.key), cost);
       keep(table, check.key, found);
     }
     return done(question, found ?? newcomer(table, moment), nowMs);

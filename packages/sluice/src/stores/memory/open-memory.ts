@@ -180,6 +180,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
     },
     namespace,
     stalenessMs: clock.stalenessMs ?? 0,
+    nowMs: () => clock.now(),
     reseed(other) {
       seed = other;
       for (const { renewRows } of names.values()) renewRows();

@@ -1,6 +1,7 @@
 /** A memory store's contents as plain data: it survives JSON, a file, and a change of policies in between. */
 import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
+import { chargeAnew } from './carry-over.ts';
 import type { Seed } from './key-hash.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
@@ -29,6 +30,8 @@ export interface Snapshot {
   readonly seed?: readonly [number, number];
   /** When a key was forgotten last; absent where none was. */
   readonly forgotUpToMs?: number;
+  /** Of the store's clock. Absent in snapshots from before it was kept: then it is taken for that of the store they are restored into. */
+  readonly stalenessMs?: number;
   readonly names: readonly SnapshotName[];
 }
 
@@ -41,15 +44,17 @@ export interface Contents {
   /** Makes rows whose keys' hash has this key. */
   rowsWith(seed: Seed): RowsOf;
   readonly stalenessMs: number;
+  nowMs(): number;
   namespace(name: string): Namespace;
   reseed(seed: Seed): void;
 }
 
-export function takeSnapshot({ names, room, keys, seed }: Contents): Snapshot {
+export function takeSnapshot({ names, room, keys, seed, stalenessMs }: Contents): Snapshot {
   return {
     version: 1,
     ...(keys === 'fingerprint' && { seed }),
     ...(Number.isFinite(room.forgotUpToMs) && { forgotUpToMs: room.forgotUpToMs }),
+    stalenessMs,
     names: Array.from(names, ([name, { tables, blocked, past }]) => ({
       name,
       // JSON has no -Infinity.
@@ -69,9 +74,18 @@ function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean 
   return algorithm.fits ? algorithm.fits(cells) : cells.length === algorithm.cells(numbers);
 }
 
+/** The rows of one table in another, of a clock that is more or less precise: what a strict policy keeps depends on that. */
+function underClock(from: Table, to: Table, nowMs: number): Table {
+  const moment = { nowMs, latestMs: nowMs, isClock: true, batch: 0 };
+  for (const [name, row] of from.rows.entries())
+    to.rows.setNamed(name, to.isStrict ? chargeAnew(from, row, to, moment) : row);
+  return to;
+}
+
 /** Puts a snapshot's contents into an empty store; all of it, or none. */
 export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   const { room, namespace, stalenessMs, keys: mode } = contents;
+  const nowMs = contents.nowMs();
   const { stats, maxKeys } = room;
   const hasBlocks = [...contents.names.values()].some(({ blocked }) => blocked.size > 0);
   if (stats.keys > 0 || hasBlocks)
@@ -80,8 +94,10 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
-    const { seed, forgotUpToMs = 0 } = snapshot;
+    const { seed, forgotUpToMs = 0, stalenessMs: savedStalenessMs = stalenessMs } = snapshot;
     if (!Number.isFinite(forgotUpToMs)) throw new Error('forgotUpToMs is no time');
+    if (!(savedStalenessMs >= 0 && savedStalenessMs < Number.POSITIVE_INFINITY))
+      throw new Error('stalenessMs is no time');
     if ((seed !== undefined) !== (mode === 'fingerprint'))
       throw new Error(
         `it was taken of a store with ${seed ? '' : 'no '}fingerprints for keys, this one has ${mode} keys`,
@@ -95,14 +111,13 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
       }
       for (const { policy, sinceMs, retainMs, entries } of saved) {
         if (!Number.isFinite(sinceMs) || !(retainMs >= 0)) throw new Error('sinceMs and retainMs are no times');
-        const table = tableOf(
-          name,
-          parsePolicy(policy),
-          stalenessMs,
-          sinceMs,
-          blankPast(1, contents.rowsWith(seed ?? contents.seed)),
-        );
-        retain(table, stalenessMs, retainMs);
+        const blank = (ofClockMs: number) => {
+          const past = blankPast(1, contents.rowsWith(seed ?? contents.seed));
+          const made = tableOf(name, parsePolicy(policy), ofClockMs, sinceMs, past);
+          retain(made, ofClockMs, retainMs);
+          return made;
+        };
+        const table = blank(savedStalenessMs);
         for (const [key, ...cells] of entries) {
           if (typeof key !== 'string' || !cells.every(Number.isFinite))
             throw new Error(`the cells of key "${key}" are not numbers`);
@@ -111,7 +126,7 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
           table.rows.setNamed(key, Float64Array.from(cells));
         }
         keys += table.rows.size;
-        tables.push(table);
+        tables.push(savedStalenessMs === stalenessMs ? table : underClock(table, blank(stalenessMs), nowMs));
       }
     }
   } catch (cause) {

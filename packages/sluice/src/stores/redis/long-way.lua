@@ -157,7 +157,7 @@ local function long_way(keys, args, server_ms)
     local had = setmetatable({ initial = 0 }, { __index = numbers })
     local cells = algorithm.fresh(had, begin_ms, check.idle and now_ms - check.idle or now_ms)
     -- More than any limit: until it has left the window, nothing passes.
-    if is_unknown then algorithm.charge(cells, numbers, 2 ^ 50, begin_ms) end
+    if is_unknown then algorithm.charge(cells, numbers, 2 ^ 50, known_since_ms) end
     for i = 1, #history, 2 do
       local cost = history[i + 1]
       -- What was not known counts as everything until it leaves the window; where there is no window, it would never be paid.
@@ -311,10 +311,12 @@ local function long_way(keys, args, server_ms)
   local function give_back(check, policy, record, found, cells, numbers, cost)
     local receipt, refunded_since = redeem(record, policy, check.receipt)
     if found and (receipt or check.operation == 'reward') then
+      local is_apart = policy.algorithm.keeps_charges_apart and receipt
+      local left = is_apart and math.max(0, cost - refunded_since) or cost
       if policy.algorithm.refund then
-        policy.algorithm.refund(cells, numbers, cost, now_ms, receipt, refunded_since or 0)
+        policy.algorithm.refund(cells, numbers, left, now_ms, receipt, refunded_since or 0)
       end
-      if record.receipts then record.receipts[3] = record.receipts[3] + cost end
+      if record.receipts and not is_apart then record.receipts[3] = record.receipts[3] + cost end
       keep(record, policy, cells)
     end
     decide(check, cells, numbers, 0, blocked_for(record), 0)

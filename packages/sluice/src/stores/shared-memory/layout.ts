@@ -25,6 +25,7 @@ export const EVICTED = 11;
 export const REFUSED = 12;
 export const BROKEN = 13;
 export const ORIGIN_MS = 8; // as a floating-point number: what the clock of all threads starts from
+export const STALENESS_MS = 9; // the same: how old the readings of that clock may be
 export const FORGOT_UP_TO_MS = 10; // the same: when a key was forgotten last
 export const RECEIPTS = 11; // as a whole number of 64 bits: how many operations have numbered receipts
 const HEADER_BYTES = 128;
@@ -74,7 +75,13 @@ export interface Layout {
 }
 
 /** A new buffer. */
-export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, originMs: number): SharedArrayBuffer {
+export function bufferFor(
+  maxKeys: number,
+  cellsPerKey: number,
+  seed: Seed,
+  originMs: number,
+  stalenessMs: number,
+): SharedArrayBuffer {
   const groups = Math.ceil(maxKeys / fill / groupSize);
   const bytes = placesAt(groups) * 4 + groups * groupSize * placeWords(cellsPerKey) * 4;
   let buffer: SharedArrayBuffer;
@@ -92,6 +99,7 @@ export function bufferFor(maxKeys: number, cellsPerKey: number, seed: Seed, orig
   words.set(seed, SEED);
   const floats = new Float64Array(buffer);
   floats[ORIGIN_MS] = originMs;
+  floats[STALENESS_MS] = stalenessMs;
   floats[FORGOT_UP_TO_MS] = Number.NEGATIVE_INFINITY;
   Atomics.store(words, MAGIC, magic);
   return buffer;

@@ -388,6 +388,16 @@ describe('wrong use', () => {
     expect(() => sharedMemoryStore({ snapshot, maxKeys: 5 })).toThrow('left out beside');
   });
 
+  it('another precision of the clock is refused: what strict policies keep depends on it', () => {
+    const clock = new TestClock(0);
+    const late = { now: () => clock.now(), sleep: (ms: number) => clock.sleep(ms), stalenessMs: 50 };
+    const store = sharedMemoryStore({ clock: late, maxKeys: 100 });
+    const message = 'clock.stalenessMs must be 50, as where the buffer was made, got 0.';
+    expect(() => sharedMemoryStore({ clock, buffer: store.buffer })).toThrow(message);
+    expect(() => sharedMemoryStore({ clock, snapshot: store.snapshot() })).toThrow(message);
+    expect(sharedMemoryStore({ clock: late, buffer: store.buffer }).stats().keys).toBe(0);
+  });
+
   it('a snapshot goes on at the wall clock, whatever the machine counts its time from', () => {
     const before = sharedMemoryStore({ maxKeys: 100 });
     const after = sharedMemoryStore({ snapshot: before.snapshot() });

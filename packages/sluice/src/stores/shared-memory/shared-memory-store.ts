@@ -38,6 +38,7 @@ import {
   RECEIPTS,
   RECEIPTS_FROM,
   REFUSED,
+  STALENESS_MS,
 } from './layout.ts';
 import { floatsAt, type Held, type Image, noPolicy, Places } from './places.ts';
 import { PolicyRegister } from './policy-register.ts';
@@ -139,10 +140,16 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
     throw invalid('buffer', 'the buffer of another sharedMemoryStore()', options.buffer);
   }
   const originMs = Date.now() - monotonicMs();
+  const stalenessMs = options.clock?.stalenessMs ?? 0;
   const own = () =>
-    snapshot ? bufferFrom(snapshot, originMs) : bufferFor(maxKeys, cellsPerKey, processSeed, originMs);
+    snapshot ? bufferFrom(snapshot, originMs) : bufferFor(maxKeys, cellsPerKey, processSeed, originMs, stalenessMs);
   const layout = layoutOf(buffer ?? own());
   const { words, floats, wholes } = layout;
+  // What a strict policy keeps depends on it: read by another, a full key would be an empty one.
+  if (floats[STALENESS_MS] !== stalenessMs) {
+    const wayOut = 'Give every store of one buffer, and whoever restores its snapshot, the same kind of clock.';
+    throw invalid('clock.stalenessMs', `${floats[STALENESS_MS]}, as where the buffer was made`, stalenessMs, wayOut);
+  }
   const clock = options.clock ?? sharedClock(floats[ORIGIN_MS]!);
   const places = new Places(layout, lockPatienceMs);
   // Where the rows of a batch are decided upon; empty in between.
@@ -162,7 +169,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   /** The number of a policy under a name; throws where its rows have no room. */
   function policyNumber(name: string, policy: Policy, sinceMs: number): number {
     const algorithm = algorithmOf(policy);
-    const numbers = algorithm.prepare(policy, clock.stalenessMs ?? 0, 0);
+    const numbers = algorithm.prepare(policy, stalenessMs, 0);
     const needed = algorithm.cells(numbers);
     if (needed > layout.cellsPerKey) {
       const wayOut = `A ${algorithm.name} policy like this needs so many numbers per key.`;
