@@ -1,8 +1,13 @@
 /**
- * One instance's share of a policy: whatever the instances do, together they keep the policy's promise.
+ * One instance's share of a policy: whatever the instances do, together they keep the policy's promise, with one exception.
  *
  * Counts are divided in whole units, rounded down: the sum never exceeds the limit. A rate is divided by making its window as
  * many times longer, which rounds nothing.
+ *
+ * The exception is `smooth`. It lets a call of any size go first and has the next one pay; who goes first at one instance does not
+ * know who did at the others. Its promise is about all that go but the last; that of the shares, about all but the last of each
+ * instance: together one call more for every instance but one. (Nor can anybody keep an even pace with others that he does not see:
+ * calls that `smooth` and `leaky-bucket` space out are spaced out at each instance.)
  */
 import { remadePolicy } from '../algorithms/algorithm.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
@@ -61,6 +66,7 @@ function divide(policy: Policy, share: Share): Policy | undefined {
       return room < 1 ? undefined : remadePolicy(policy, { ...policy, window: slower, burst: room - 1, ...delay });
     }
     case 'smooth': {
+      // Taking the calls that go first out of `maxBurst` would leave warm-ups and small bursts with no share at all.
       const maxBurst = 'maxBurst' in policy ? { maxBurst: (policy.maxBurst as number) / instances } : {};
       return remadePolicy(policy, { ...policy, window: slower, ...maxBurst });
     }

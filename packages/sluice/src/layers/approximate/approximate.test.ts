@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
+import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
+import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
 import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
@@ -53,6 +55,56 @@ describe('the error', () => {
         const stepMs = 5;
         const tripMs = 2 * mostDelayMs + stepMs;
         const unheardMs = 2 * (100 + stepMs) + 3 * tripMs;
+        const most = instances.map(({ uses }) => mostWithin(uses, unheardMs)).sort((a, b) => b - a);
+        const bound = most.slice(0, count - 1).reduce((sum, used) => sum + used, 0);
+        const { worst } = audit(
+          instances.flatMap(({ uses }) => uses),
+          each,
+        );
+        expect(worst!.used - worst!.limit).toBeLessThanOrEqual(bound);
+        for (const { layer } of instances) expect(layer.stats()).toMatchObject({ isLost: false, instances: count });
+      }),
+      { numRuns: 12 },
+    );
+  });
+
+  // Long windows and small costs: what is not heard of for so short a time is little of the limit.
+  const rate = { limit: 60, window: 5000 };
+  const settledPolicies: Policy[] = [
+    slidingLog(rate),
+    slidingSlots({ ...rate, slots: 20 }),
+    fixedWindow(rate),
+    fixedWindow({ ...rate, align: 'first' }),
+    slidingWindow(rate),
+    gcra(rate),
+  ];
+
+  it.each(settledPolicies)('of %o is no more when reservations are settled, early or late', async (each) => {
+    const lives = fc.record({ seed: fc.nat(), count: fc.integer({ min: 2, max: 3 }) });
+    await fc.assert(
+      fc.asyncProperty(lives, async ({ seed, count }) => {
+        const stepMs = 20;
+        const { clock, random, instances, call, reserve } = fleet(count, seed, { wire: { mostDelayMs: 0 } });
+        const open: { readonly endMs: number; readonly settle: () => void }[] = [];
+        let busy = 0;
+        let reserves = false;
+        for (let step = 0; step < 1000; step += 1) {
+          clock.advance(stepMs);
+          for (const ended of open.filter(({ endMs }) => endMs === clock.now())) ended.settle();
+          // One has all the traffic for a while. Who comes next has heard, or has not, what it used.
+          if (step % 50 === 0) {
+            busy = Math.floor(random() * count);
+            reserves = random() < 0.5;
+          }
+          const settle = reserves ? reserve(instances[busy]!, each, 1) : undefined;
+          const actual = random() < 0.9 ? 0 : 1;
+          const endMs = clock.now() + stepMs * Math.floor(1 + random() * 300);
+          if (settle) open.push({ endMs, settle: () => settle(actual) });
+          // The others ask too: an exchange sleeps where nobody does.
+          for (const [i, instance] of instances.entries()) call(instance, each, 'key', i === busy && !reserves ? 1 : 0);
+          await settled();
+        }
+        const unheardMs = 2 * (100 + stepMs) + 3 * stepMs;
         const most = instances.map(({ uses }) => mostWithin(uses, unheardMs)).sort((a, b) => b - a);
         const bound = most.slice(0, count - 1).reduce((sum, used) => sum + used, 0);
         const { worst } = audit(
@@ -136,7 +188,60 @@ describe('counts', () => {
     );
   });
 
-  it('of a reservation are what was really used', async () => {
+  it('of a reservation are what was really used, if that is known before they are told', async () => {
+    const { instances, pass } = fleet(2, 1);
+    const [one, two] = instances as [Instance, Instance];
+    const here = limiter(policy, { store: one.store, name: 'rule' });
+    limiter(policy, { store: two.store, name: 'rule' }).check('other');
+    // Goes out at once.
+    here.check('other');
+    const reservation = here.reserve('key', 10);
+    const ended = here.reserve('key', 5, { expiresIn: 20, onExpire: 'refund' });
+    here.check('key', 3);
+    reservation.commit(4);
+    await pass(50);
+    // What was given back by then, and used after all, is told in the end.
+    ended.commit(2);
+    await pass(250);
+    expect(one.layer.stats().told).toBe(1 + 3 + 4 + 2);
+    expect(two.layer.stats().heard).toBe(1 + 3 + 4 + 2);
+  });
+
+  it('of a reservation are taken back once, and never more than it took', async () => {
+    const { instances, pass } = fleet(2, 1);
+    const { store, layer } = instances[0]!;
+    const check = { name: 'rule', key: 'key', policy, cost: 5 };
+    store.apply([{ ...check, key: 'other' }]);
+    store.apply([check]);
+    const receipt = store.apply([{ ...check, operation: 'reserve' }])[0]!.receipt;
+    const settle = { ...check, operation: 'settle' as const, cost: 9, actual: 0, receipt };
+    store.apply([settle]);
+    store.apply([settle]);
+    store.apply([{ ...settle, receipt: undefined }]);
+    await pass(300);
+    expect(layer.stats().told).toBe(5 + 5);
+  });
+
+  // The reservation has left all windows when it is cancelled, or is taken for what is used afterwards until it leaves them.
+  it.each([900, 4000])('of a use after a reservation was cancelled, %d ms later, are told', async (laterMs) => {
+    const { instances, call, reserve, pass, clock } = fleet(2, 1, { wire: { mostDelayMs: 0 } });
+    const [one, two] = instances as [Instance, Instance];
+    call(two, policy, 'other');
+    await pass(100);
+    const settle = reserve(one, policy, 30);
+    const reservedMs = clock.now();
+    // Nobody calls so often that the exchange sleeps.
+    while (clock.now() < reservedMs + laterMs) {
+      await pass(100);
+      for (const instance of instances) call(instance, policy, 'other', 0);
+    }
+    settle!(0);
+    expect(call(one, policy, 'key', 30)).toBe(true);
+    await pass(300);
+    expect(call(two, policy)).toBe(false);
+  });
+
+  it('of a reservation that was told stay told: later uses are told in full', async () => {
     const { instances, pass, clock } = fleet(2, 1);
     const [one, two] = instances as [Instance, Instance];
     const here = limiter(policy, { store: one.store, name: 'rule' });
@@ -148,16 +253,18 @@ describe('counts', () => {
     expect(seenAt(two)).toBe(20);
     reservation.commit(4);
     expect(seenAt(one)).toBe(26);
-    // What others have counted already is told that much less later.
     here.check('key', 5);
     here.check('key', 3);
     await pass(300);
-    expect(seenAt(two)).toBe(18);
+    expect(seenAt(two)).toBe(12);
     here.penalize('key', 2);
     here.reward('key', 1);
     await pass(300);
-    expect(seenAt(two)).toBe(16);
+    expect(seenAt(two)).toBe(10);
     expect(clock.now()).toBe(1_000_900);
+    // And leave with the window.
+    await pass(300);
+    expect(seenAt(two)).toBe(20);
   });
 
   it('of who was there before are known to who comes later, by their age', async () => {

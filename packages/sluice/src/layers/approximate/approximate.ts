@@ -141,8 +141,17 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
       requestId,
     );
     const isGo = decisions.every(({ allowed }, i) => allowed || checks[i]!.shadow || !isQuestion(checks[i]!.operation));
-    if (isGo) for (const [i, check] of checks.entries()) usage.add(idOf(check), usedBy(check, decisions[i]!));
+    if (isGo) for (const [i, check] of checks.entries()) book(check, decisions[i]!);
     return decisions.map((decision, i) => described(decision, checks[i]!, lost));
+  }
+
+  /** What a call of a batch that passed took, or what is now known of it. A reward is nobody's use, and stays here. */
+  function book(check: Check, { allowed, granted, receipt }: Decision): void {
+    const { operation, cost, actual = 0, policy } = check;
+    if (!isCountable(policy)) return;
+    if (operation === 'settle') usage.settle(idOf(check), cost, actual, check.receipt);
+    else if (operation === 'penalize') usage.add(idOf(check), cost);
+    else if (takes(operation) && allowed) usage.add(idOf(check), granted ?? cost, receipt);
   }
 
   /** Less than one unit is nobody's share; and what cannot be told must not be used. */
@@ -259,14 +268,6 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
 /** Whether others can be told afterwards what was used: not of places, which are given back. */
 function isCountable(policy: Policy): boolean {
   return algorithmOf(policy).release === undefined;
-}
-
-/** What a call took for good, or gave back, if its batch passed. A reward is nobody's use, and stays here. */
-function usedBy({ operation, cost, actual = 0, policy }: Check, { allowed, granted }: Decision): number {
-  if (!isCountable(policy)) return 0;
-  if (takes(operation)) return allowed ? (granted ?? cost) : 0;
-  if (operation === 'penalize') return cost;
-  return operation === 'settle' ? actual - cost : 0;
 }
 
 /** Name and key as one text, from which both can be read again. */

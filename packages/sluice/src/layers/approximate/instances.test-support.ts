@@ -72,6 +72,17 @@ export function fleet(
       if (decision?.allowed) uses.push({ key, atMs: clock.now(), cost });
       return decision?.allowed ?? false;
     },
+    /** A reservation at an instance; what ends it with what was really used, or undefined when it was refused. */
+    reserve({ store, uses }: Instance, policy: Policy, cost: number): ((actual: number) => void) | undefined {
+      const check = { name: 'rule', key: 'key', policy, cost };
+      const [{ allowed, receipt } = { allowed: false }] = store.apply([{ ...check, operation: 'reserve' }]);
+      if (!allowed) return undefined;
+      const place = uses.push({ key: 'key', atMs: clock.now(), cost }) - 1;
+      return (actual) => {
+        void store.apply([{ ...check, operation: 'settle', actual, receipt }]);
+        uses[place] = { ...uses[place]!, cost: actual };
+      };
+    },
     async pass(ms: number, stepMs = 5): Promise<void> {
       for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
         clock.advance(stepMs);

@@ -5,13 +5,20 @@
  *                       └ what is used meanwhile waits for message 8
  *
  * Nothing is ever lost or told twice: a message keeps its number and its content until it is known to be posted.
+ *
+ * What was told cannot be taken back. Others hold it by the time they heard of it; a later use that they were not told of, because
+ * it took the place of what was given back, would leave their windows too soon, or never have been in them. So a reservation is
+ * told as what was really used only if it is settled before it is told, and in full otherwise.
  */
+import type { Receipt } from '../../vocabulary/decision.ts';
 import type { UsageMessage } from './exchange.ts';
 
 export class Usage {
   readonly #instance: string;
   readonly #maxKeys: number;
   #unsent = new Map<string, number>();
+  /** What reservations among the unsent took, by receipt and key. */
+  #reserved = new Map<string, number>();
   #underWay: UsageMessage | undefined;
   #sequence = 0;
 
@@ -22,29 +29,33 @@ export class Usage {
 
   /** Whether a use of the key could be kept. */
   hasRoomFor(id: string): boolean {
-    if (this.#unsent.size < this.#maxKeys || this.#unsent.has(id)) return true;
-    // What was given back may be forgotten: others then count more than was used, never less.
-    for (const [credited, cost] of this.#unsent) if (cost < 0) this.#unsent.delete(credited);
-    return this.#unsent.size < this.#maxKeys;
+    return this.#unsent.size < this.#maxKeys || this.#unsent.has(id);
   }
 
-  /** Less than 0 where something was given back: others have counted it already, so later uses are told that much less. */
-  add(id: string, cost: number): void {
-    if (cost === 0) return;
+  /** With a receipt where it may be settled later. */
+  add(id: string, cost: number, receipt?: Receipt): void {
     const sum = (this.#unsent.get(id) ?? 0) + cost;
-    if (sum === 0) this.#unsent.delete(id);
-    else this.#unsent.set(id, sum);
+    if (sum > 0) this.#unsent.set(id, sum);
+    else this.#unsent.delete(id);
+    // While nothing can be told there may be any number of them; what is not remembered is told in full.
+    if (receipt && this.#reserved.size < this.#maxKeys) this.#reserved.set(`${receipt} ${id}`, cost);
+  }
+
+  /** A reservation of `cost` really took `actual`. */
+  settle(id: string, cost: number, actual: number, receipt: Receipt | undefined): void {
+    const mark = `${receipt} ${id}`;
+    const untold = this.#reserved.get(mark) ?? 0;
+    this.#reserved.delete(mark);
+    this.add(id, Math.max(actual - cost, -untold));
   }
 
   /** The message to post: the one under way, or the next. */
   message(): UsageMessage {
     if (this.#underWay) return this.#underWay;
-    const used = new Map<string, number>();
-    const kept = new Map<string, number>();
-    for (const [id, cost] of this.#unsent) (cost > 0 ? used : kept).set(id, cost);
-    this.#unsent = kept;
     this.#sequence += 1;
-    this.#underWay = { instance: this.#instance, sequence: this.#sequence, used };
+    this.#underWay = { instance: this.#instance, sequence: this.#sequence, used: this.#unsent };
+    this.#unsent = new Map();
+    this.#reserved.clear();
     return this.#underWay;
   }
 
@@ -55,8 +66,6 @@ export class Usage {
 
   /** Whether everything used was told. */
   get isTold(): boolean {
-    if (this.#underWay && this.#underWay.used.size > 0) return false;
-    for (const cost of this.#unsent.values()) if (cost > 0) return false;
-    return true;
+    return this.#unsent.size === 0 && !this.#underWay?.used.size;
   }
 }

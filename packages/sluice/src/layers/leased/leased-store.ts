@@ -9,7 +9,7 @@
  * whether that moment has passed is asked in the same turn that spends, on a clock that runs on while the process stands still
  * (`lease-clock.ts`).
  */
-import type { Check, DirectChecks, Store } from '../../stores/store.ts';
+import type { Check, DirectChecks, Operation, Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy } from '../../vocabulary/policy.ts';
@@ -56,6 +56,9 @@ interface Plan {
 // One may come late because the process stood still meanwhile; and while one check of a batch is asked for, what is kept of
 // another may end. More than that is a store that is slower than a lease.
 const mostTries = 3;
+
+// What holds for every call that comes after it, so that what was lent before must not be spent then.
+const orders: ReadonlySet<Operation | undefined> = new Set(['reset', 'block', 'penalize', 'reward'] as const);
 
 export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore {
   const { leaseMs, marginMs, minSlice, maxSlice, maxShare, maxWaiting } = settings;
@@ -253,11 +256,15 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
   async function borrow(plans: readonly Plan[]): Promise<Decision[] | undefined> {
     const sent = leaseClock.stamp();
     const needed = plans
-      .map((plan) => ({ plan, missing: plan.slice.missing(plan.check.cost, sent) }))
+      .map((plan) => ({
+        plan,
+        missing: plan.slice.missing(plan.check.cost, sent),
+        asked: { sent, orders: plan.slice.orders },
+      }))
       .filter(({ missing }) => missing > 0);
-    const extras = needed.flatMap(({ plan, missing }) => {
+    const extras = needed.flatMap(({ plan, missing, asked }) => {
       const extra = extraOf(plan.slice, missing, sent);
-      return extra > 0 ? [{ plan, extra }] : [];
+      return extra > 0 ? [{ plan, extra, asked }] : [];
     });
     const toLend = ({ check, slice }: Plan, cost: number): Check => ({
       ...check,
@@ -282,7 +289,7 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
       throw error;
     }
     const isGranted = needed.every((_, i) => replies[i]!.allowed);
-    for (const [i, { plan, missing }] of needed.entries()) {
+    for (const [i, { plan, missing, asked }] of needed.entries()) {
       const reply = replies[i]!;
       const { slice } = plan;
       slice.latest = reply;
@@ -290,16 +297,17 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
       plan.degraded = reply.degraded;
       // What others have on loan comes back within a lease, whatever the store said; and one that did not answer may answer next.
       const lastsMs = Math.min(reply.retryAfterMs, leaseMs);
-      slice.refusal = reply.allowed || reply.degraded ? undefined : { sent, missing, decision: reply, lastsMs };
+      const isNews = !reply.allowed && !reply.degraded && asked.orders === slice.orders;
+      slice.refusal = isNews ? { sent, missing, decision: reply, lastsMs } : undefined;
       // What a call itself needs is used at once, as it would be with no lease.
-      if (isGranted) slices.lend(slice, missing, reply, sent, leaseMs - marginMs);
+      if (isGranted) slices.lend(slice, missing, reply, asked, leaseMs - marginMs);
     }
-    for (const [i, { plan, extra }] of extras.entries()) {
+    for (const [i, { plan, extra, asked }] of extras.entries()) {
       const reply = replies[needed.length + i]!;
       const { slice } = plan;
       if (isGranted && reply.allowed) {
         slice.latest = reply;
-        slices.lend(slice, extra, reply, sent);
+        slices.lend(slice, extra, reply, asked);
       } else if (isGranted) slice.shrink(minSlice);
     }
     if (isGranted) return undefined;
@@ -332,7 +340,12 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
     if (dropped.length > 0) await Promise.all(dropped);
     const lent = checks.map((check) => ({ ...check, policy: lendingFor(check.policy)?.policy ?? check.policy }));
     const sent = leaseClock.stamp();
-    const decisions = await store.apply(lent, atMs, requestId);
+    let decisions: Decision[];
+    try {
+      decisions = await store.apply(lent, atMs, requestId);
+    } finally {
+      for (const check of checks) if (orders.has(check.operation)) recall(check);
+    }
     // What the store counts as used for one lease longer must not be used after that. On the caller's own time nothing is.
     const isLate = atMs === undefined && LeaseClock.passedMs(sent, leaseClock.stamp()) >= leaseMs - marginMs;
     if (isLate && checks.some((check, i) => decisions[i]!.allowed && isUse(check))) throw tooLate();
@@ -342,6 +355,18 @@ export function leasedStore(store: Store, settings: LeasedSettings): LeasedStore
   /** Whether a grant is something to use, and soon. */
   function isUse({ operation = 'check', policy, cost }: Check): boolean {
     return cost > 0 && ['check', 'take', 'reserve'].includes(operation) && lendingFor(policy) !== undefined;
+  }
+
+  /**
+   * After an order nothing is kept that the store may have lent before it: what arrived meanwhile goes back, and what is still under
+   * way serves only the call that asked for it. Nobody waits for that: a store that hangs would hold up the order too.
+   */
+  function recall({ name, key }: Check): void {
+    const slice = slices.find(name, key);
+    if (!slice) return;
+    slice.orders += 1;
+    slice.refusal = undefined;
+    void slices.giveBack(slice);
   }
 
   function dropSlice(check: Check): Promise<void> | undefined {

@@ -21,6 +21,12 @@ export interface Loan {
   left: number;
 }
 
+/** When the store was asked to lend, and how many orders about the key had been carried out by then. */
+export interface Asked {
+  readonly sent: Stamp;
+  readonly orders: number;
+}
+
 /** The store had not as much as this when it was asked. */
 export interface Refusal {
   readonly sent: Stamp;
@@ -50,6 +56,8 @@ export class Slice {
   lent: Stamp | undefined;
   /** Resolves when the last in line has had its turn; undefined when nobody is in line. */
   lineEnd: Promise<void> | undefined;
+  /** How many orders about the key were carried out. What was asked for before the latest of them is not kept. */
+  orders = 0;
   /** What those in line are going to ask for. */
   queued = 0;
   /** Who came no later than this and finds nothing here gets the same error. */

@@ -4,10 +4,10 @@
 import type { Check, Store } from '../../stores/store.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { isSamePolicy } from '../../vocabulary/policy.ts';
-import type { LeaseClock, Stamp } from './lease-clock.ts';
+import type { LeaseClock } from './lease-clock.ts';
 import type { Lending } from './lending.ts';
 import type { LeasedSettings } from './settings.ts';
-import { type Loan, Slice } from './slice.ts';
+import { type Asked, type Loan, Slice } from './slice.ts';
 
 // How long a store that does not answer keeps whoever closes waiting. What it lent is spent then.
 const patienceMs = 1000;
@@ -84,10 +84,11 @@ export class Slices {
   }
 
   /** Adds what the store lent. `lastsMs` where that is longer than it may be kept for another call. */
-  lend(slice: Slice, cost: number, reply: Decision, sent: Stamp, lastsMs?: number): void {
+  lend(slice: Slice, cost: number, reply: Decision, { sent, orders }: Asked, lastsMs?: number): void {
     const { leaseMs, marginMs } = this.#settings;
-    // What was not charged must not be kept: a store that fails open charges nothing.
-    const keepsMs = reply.degraded ? 0 : Math.min(leaseMs, slice.lending.keepsMs(reply)) - marginMs;
+    // What was not charged must not be kept (a store that fails open charges nothing), nor what may have been lent before an order.
+    const isKept = !reply.degraded && orders === slice.orders;
+    const keepsMs = isKept ? Math.min(leaseMs, slice.lending.keepsMs(reply)) - marginMs : 0;
     slice.loans.push({ cost, left: cost, receipt: reply.receipt, sent, keepsMs, lastsMs: lastsMs ?? keepsMs });
     slice.lent = sent;
     this.#holding.add(slice);

@@ -108,6 +108,51 @@ describe('instances that split', () => {
     );
   });
 
+  const bursty = smooth({ ...rate, maxBurst: 4 });
+  const warm = smooth({ ...rate, warmup: 500 });
+
+  // The bound as a policy: the burst, and the largest call once for every instance but one.
+  it.each([
+    [bursty, smooth({ ...rate, maxBurst: 4 + 2 * 2 })],
+    [smooth({ ...rate, maxBurst: 4, maxDelay: 0 }), smooth({ ...rate, maxBurst: 4 + 2 * 2 })],
+    [warm, smooth({ ...rate, maxBurst: 2 * 2 })],
+  ])('let one call each go first with %o, and no more', (policy, bound) => {
+    const calls = fc.array(
+      fc.record({ gapMs: fc.constantFrom(0, 0, 50, 1000), instance: fc.nat(2), cost: fc.constantFrom(1, 2) }),
+      { minLength: 20, maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(calls, (list) => {
+        const instances = [0, 1, 2].map((index) => layered(memoryStore(), split({ instances: 3, index })));
+        const uses: Grant[] = [];
+        let atMs = 1_000_000;
+        for (const { gapMs, instance, cost } of list) {
+          atMs += gapMs;
+          const check = { name: 'rule', key: 'key', policy, cost, sinceMs: 0 };
+          const [decision] = instances[instance]!.apply([check], atMs);
+          if (decision?.allowed) uses.push({ key: 'key', atMs: atMs + decision.delayMs, cost });
+        }
+        const report = audit(uses, bound);
+        expect(report.ok, report.describe()).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it.each([
+    [1, 10 + 1],
+    [5, 10 + 5],
+  ])('over %d instances let %d calls go at once with smooth: one more for each', (count, expected) => {
+    const policy = smooth({ ...rate, maxDelay: 0 });
+    let passed = 0;
+    for (let index = 0; index < count; index += 1) {
+      const store = layered(memoryStore(), split({ instances: count, index }));
+      const check = { name: 'rule', key: 'key', policy, cost: 1, sinceMs: 0 };
+      while (store.apply([check], 1_000_000)[0]!.allowed) passed += 1;
+    }
+    expect(passed).toBe(expected);
+  });
+
   it('say whose policy it is, and refuse what cannot be split', () => {
     const policy = slidingLog(rate);
     const store = layered(memoryStore(), split({ instances: 3 }));
