@@ -15,6 +15,7 @@ describe('clientIp', () => {
     ['10.0.0.8', ' , ,203.0.113.9, ', 1, '203.0.113.9'],
     ['10.0.0.8', undefined, 1, '10.0.0.8'], // somebody came past the proxy
     ['10.0.0.8', 'unknown', 1, '10.0.0.8'], // what is no address is no key either
+    ['10.0.0.8', '::1]#[', 1, '10.0.0.8'], // nor what would be one in a URL
     ['10.0.0.8', '203.0.113.9:4711', 1, '203.0.113.9'], // some proxies write the port
     ['10.0.0.8', '[2001:db8::1]:4711', 1, '2001:db8::1'],
     ['10.0.0.8', '2001:db8::1', 1, '2001:db8::1'],

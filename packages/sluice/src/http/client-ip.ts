@@ -8,6 +8,7 @@
  * Which of the two headers is to be read has to be said: a proxy that writes the one passes on the other as the caller sent it.
  */
 import { addressGroups } from '../limit/ip-address.ts';
+import { networkTest } from '../limit/networks.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import { knownFields, oneOf } from '../vocabulary/policy.ts';
 
@@ -172,18 +173,10 @@ function inNetworks(given: string | readonly string[]): (address: string) => boo
 }
 
 function inNetwork(network: string): (groups: readonly number[]) => boolean {
-  const [address = '', given, ...rest] = String(network).split('/');
-  const own = addressGroups(address);
-  const most = address.includes(':') ? 128 : 32;
-  const bits = given === undefined ? most : /^\d+$/.test(given) ? Number(given) : Number.NaN;
-  if (own === undefined || rest.length > 0 || !(bits <= most)) {
+  const isIn = networkTest(String(network));
+  if (isIn === undefined)
     throw invalid('trustProxy', 'addresses or networks such as "10.0.0.0/8", "loopback" or "private"', network);
-  }
-  const masks = Array.from({ length: 8 }, (_, i) => {
-    const kept = Math.min(16, Math.max(0, bits + 128 - most - 16 * i));
-    return (0xffff << (16 - kept)) & 0xffff;
-  });
-  return (groups) => masks.every((mask, i) => ((groups[i] as number) & mask) === ((own[i] as number) & mask));
+  return isIn;
 }
 
 /** The answers for the latest addresses, so that each is read once. */

@@ -15,6 +15,8 @@ function refusal(rule: string, reason: Reason, rest: Partial<Decision> = {}, pol
   return { allowed: false, ...numbers, rule, policy, reason, ...rest };
 }
 
+const never = { retryAfterMs: Number.POSITIVE_INFINITY };
+
 describe('problemBody', () => {
   it('names the violated policies of a 429', () => {
     const clock = new TestClock(0);
@@ -43,9 +45,15 @@ describe('problemBody', () => {
     [ refusal('x', 'limit'),                              429, 'x allows 100 in 60 s. Try again in 1 s.' ],
     [ refusal('x', 'limit', {}, gcra({ limit: 1, window: 250 })), 429, 'x allows 1 in 250 ms. Try again in 1 s.' ],
     [ refusal('x', 'limit', {}, concurrency({ limit: 3 })), 429, 'x allows 3 at a time. Try again in 1 s.' ],
-    [ refusal('x', 'limit', { retryAfterMs: Number.POSITIVE_INFINITY }), 429,
+    [ refusal('x', 'limit', never), 429,
       'x never allows so much at once: 100 is the most. Ask for less.' ],
     [ refusal('x', 'blocked', { retryAfterMs: 90_000 }),  429, 'x blocks this key. Try again in 90 s.' ],
+    [ refusal('x', 'blocked', never),                     429, 'x blocks this key. Waiting does not help.' ],
+    [ refusal('x', 'store-full', never),                  503, 'x cannot count another key at the moment. Waiting does not help.' ],
+    [ refusal('x', 'store-failure', never),               503,
+      'x cannot tell at the moment what was used, and refuses meanwhile. Waiting does not help.' ],
+    [ refusal('x', 'quarantine', never),                  503,
+      'x cannot tell at the moment what was used, and refuses meanwhile. Waiting does not help.' ],
     [ refusal('x', 'store-full', { retryAfterMs: 1000 }), 503, 'x cannot count another key at the moment. Try again in 1 s.' ],
     [ refusal('x', 'store-failure', { degraded: 'closed' }), 503,
       'x cannot tell at the moment what was used, and refuses meanwhile. Try again in 1 s.' ],

@@ -72,7 +72,8 @@ function detailOf(decision: Decision | undefined): string {
   // A deny-list has no decision.
   if (decision === undefined) return 'The caller is on a deny-list.';
   const name = policyName(decision.rule);
-  const wait = `Try again in ${wholeSeconds(decision.retryAfterMs)} s.`;
+  const isNever = decision.retryAfterMs === Number.POSITIVE_INFINITY;
+  const wait = isNever ? 'Waiting does not help.' : `Try again in ${wholeSeconds(decision.retryAfterMs)} s.`;
   switch (decision.reason) {
     case 'blocked':
       return `${name} blocks this key. ${wait}`;
@@ -82,8 +83,7 @@ function detailOf(decision: Decision | undefined): string {
     case 'quarantine':
       return `${name} cannot tell at the moment what was used, and refuses meanwhile. ${wait}`;
     default:
-      if (decision.retryAfterMs === Number.POSITIVE_INFINITY)
-        return `${name} never allows so much at once: ${decision.limit} is the most. Ask for less.`;
+      if (isNever) return `${name} never allows so much at once: ${decision.limit} is the most. Ask for less.`;
       return `${name} allows ${promiseOf(decision)}. ${wait}`;
   }
 }

@@ -180,6 +180,7 @@ describe('rateLimitHeaders', () => {
     [         1000, '1' ],
     [         1001, '2' ],
     [       59_999, '60' ],
+    [        1e300, '999999999999999' ],  // as the other headers have it, and never with an exponent
     [ Number.POSITIVE_INFINITY, undefined ],  // waiting never helps
   ])('a wait of %d ms is Retry-After %s', (retryAfterMs, seconds) => {
     const answered = decision('x', perMinute(5), { ...refused, retryAfterMs, resetAfterMs: 60_000 });

@@ -62,7 +62,7 @@ export function rateLimitHeaders(answered: Answered, options: RateLimitHeaderOpt
   const { allowed, retryAfterMs } = tightest;
   // At least 1: with 0 a client would come back at once, and be refused again.
   if (!allowed && retryAfterMs < Number.POSITIVE_INFINITY)
-    headers['Retry-After'] = String(Math.max(1, wholeSeconds(retryAfterMs)));
+    headers['Retry-After'] = integer(Math.max(1, wholeSeconds(retryAfterMs)));
   return headers;
 }
 

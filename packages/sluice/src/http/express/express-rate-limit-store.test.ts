@@ -153,6 +153,13 @@ describe.each(stores)('express-rate-limit over %s', (_name, open) => {
     expect(await limit?.getKey(key)).toBeUndefined();
     expect(await statuses({ ...app, limits: [] }, [200])).toEqual([200]);
   });
+
+  it('forgets with a client what it was refused, and gives back to it as to anybody', async () => {
+    const app = await start({ ...minute, limit: 2, skipSuccessfulRequests: true, store: storeOf(perMinute(2)) });
+    expect(await statuses(app, [401, 401, 401, 401])).toEqual([401, 401, 429, 429]);
+    await app.limits[0]?.resetKey(key);
+    expect(await statuses(app, [200, 200, 200, 200, 200])).toEqual([200, 200, 200, 200, 200]);
+  });
 });
 
 describe('express-rate-limit over Redis', () => {

@@ -100,7 +100,8 @@ class SluiceStore implements ExpressRateLimitStore {
   }
 
   resetKey(key: string): Answer<void> {
-    return andThen(this.#limiter.reset(key), () => {});
+    // Afterwards: what was refused while the store was asked was refused by the old count.
+    return andThen(this.#limiter.reset(key), () => this.#refusals.forget(key));
   }
 
   get(key: string): Answer<ClientHits | undefined> {

@@ -19,6 +19,15 @@ describe('refusals', () => {
     expect([refusals.mayBe('a', 250), refusals.mayBe('a', 250)]).toEqual([true, false]);
   });
 
+  it('are forgotten with their key, and no others', () => {
+    const refusals = new Refusals();
+    refusals.note('a', 100, 0);
+    refusals.note('a', 100, 0);
+    refusals.note('b', 100, 0);
+    refusals.forget('a');
+    expect([refusals.mayBe('a', 50), refusals.mayBe('b', 50)]).toEqual([false, true]);
+  });
+
   it('that find no room hold back everybody, until they are over', () => {
     const refusals = new Refusals(2);
     refusals.note('a', 100, 0);

@@ -48,6 +48,11 @@ export class Refusals {
     return true;
   }
 
+  /** The key begins anew: what its refusals held back belongs to what it takes from now on. */
+  forget(key: string): void {
+    this.#noted.delete(key);
+  }
+
   #hasRoom(nowMs: number): boolean {
     if (this.#noted.size < this.#maxKeys) return true;
     if (nowMs < this.#nextEndMs) return false;

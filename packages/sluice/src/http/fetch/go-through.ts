@@ -8,10 +8,11 @@
 import type { Answer } from '../../vocabulary/answer.ts';
 import type { Gate, Passage } from '../middleware/gate.ts';
 import { leftStatus } from '../middleware/options.ts';
+import { whenLeftInLine } from './client-left.ts';
 import { withHeaders } from './response-headers.ts';
 
 /** Nobody reads it: the client has left. */
-const gone = () => new Response(null, { status: leftStatus });
+const unread = () => new Response(null, { status: leftStatus });
 
 /** Whether the handler is simply called, and nobody has to be told how it ended: as most requests are. */
 export function isPlain({ delayMs, end }: Passage<Response>): boolean {
@@ -20,19 +21,28 @@ export function isPlain({ delayMs, end }: Passage<Response>): boolean {
 
 /**
  * What was let in and is not plain. `undefined` for a response is passed on: Bun has none for a request that became a WebSocket.
+ *
+ * @param details what the server handed over beside the request
  */
 export async function goThrough<Result extends Response | undefined>(
   { clock }: Pick<Gate<never, never>, 'clock'>,
   { headers, delayMs, end }: Passage<Response>,
   request: Request,
   proceed: () => Answer<Result>,
+  details?: unknown,
 ): Promise<Result | Response> {
   const { signal } = request;
+  const gone = new AbortController();
+  let forget: (() => void) | undefined;
   let response: Response | undefined;
   let isBegun = false;
-  const left = () => over(false);
-  function over(isComplete: boolean, known: Response = response ?? gone()): void {
+  const left = () => {
+    gone.abort();
+    over(false);
+  };
+  function over(isComplete: boolean, known: Response = response ?? unread()): void {
     signal.removeEventListener('abort', left);
+    forget?.();
     const status = isComplete || isBegun ? known.status : leftStatus;
     end?.({ status, isComplete, response: known });
   }
@@ -40,11 +50,12 @@ export async function goThrough<Result extends Response | undefined>(
     isBegun = true;
   };
   signal.addEventListener('abort', left);
+  forget = whenLeftInLine(details, left);
   // It may have left while the store was asked; nobody would say so again.
   if (signal.aborted) left();
 
   try {
-    if (delayMs > 0 && !(await isStillThere(clock.sleep(delayMs, signal), signal))) return gone();
+    if (delayMs > 0 && !(await isStillThere(clock.sleep(delayMs, gone.signal), gone.signal))) return unread();
     const answered = withHeaders(await proceed(), headers);
     if (answered === undefined) {
       over(true, new Response());

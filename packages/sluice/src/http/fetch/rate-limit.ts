@@ -70,7 +70,7 @@ export function rateLimit<R extends Request = Request, Rest extends unknown[] = 
       const { refused, headers } = passage;
       if (refused) return refuse ? withHeaders(await refuse(request, refused), headers) : refusal(refused);
       if (isPlain(passage)) return withHeaders(await handler(request, ...rest), headers);
-      return goThrough(entrance, passage, request, () => handler(request, ...rest));
+      return goThrough(entrance, passage, request, () => handler(request, ...rest), rest[0]);
     };
   };
 }

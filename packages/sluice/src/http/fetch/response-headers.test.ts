@@ -44,6 +44,21 @@ describe('the headers on a response', () => {
     expect(remaining(noContent)).toBeNull();
   });
 
+  it('are each caller’s own also where that one is a 200 without a body', async () => {
+    const empty = new Response(null, { headers: { 'x-own': '1' } });
+    const answer = limit()(() => empty);
+    const answered = [await answer(get()), await answer(get())];
+    expect(answered.map(remaining)).toEqual(['9', '8']);
+    expect(answered.map(({ headers }) => headers.get('x-own'))).toEqual(['1', '1']);
+    expect(remaining(empty)).toBeNull();
+  });
+
+  it('do not ask a response that says its type for its body, which some servers would make a stream of', async () => {
+    const own = Response.json({ hello: 1 });
+    Object.defineProperty(own, 'body', { get: () => expect.fail('it was asked') });
+    expect(remaining(await limit()(() => own)(get()))).toBe('9');
+  });
+
   it('are not put on what is no answer', async () => {
     const error = Response.error();
     expect(await limit()(() => error)(get())).toBe(error);

@@ -1,9 +1,17 @@
 import { headerWords } from '../middleware/header-words.ts';
 import type { RateLimitHeaders } from '../rate-limit-headers.ts';
 
-// They have no body, so that a copy costs nothing; and they are the ones that programs make once and answer with again and again, or
+// They have no body as a rule, so that a copy costs nothing; and they are the ones that programs make once and answer with again and again, or
 // that are made by `Response.redirect` and cannot be written to.
 const bodiless = new Set([204, 205, 301, 302, 303, 304, 307, 308]);
+
+/**
+ * Whether it can be answered with again and again, as nothing with a body can: one client's headers must not reach the next. What says its type has
+ * a body, and is not asked: some servers make a stream of it to answer, and send it in a slower way.
+ */
+function isReusable(response: Response): boolean {
+  return bodiless.has(response.status) || (!response.headers.has('content-type') && response.body === null);
+}
 
 /**
  * A response with the headers that it does not have yet: a limit nearer to the handler has the word, and the handler itself. Those that belong
@@ -20,7 +28,7 @@ export function withHeaders<Result extends Response | undefined>(
   const { status } = response;
   if (status < 200) return response;
   try {
-    if (!bodiless.has(status)) return written(response, headers);
+    if (!isReusable(response)) return written(response, headers);
   } catch (error) {
     // What came out of fetch() cannot be written to.
     if (!(error instanceof TypeError)) throw error;

@@ -60,10 +60,11 @@ export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>)
       await next();
       response = withHeaders(c.res, headers);
     } else {
-      response = await goThrough(entrance, passage, c.req.raw, async () => {
+      const proceed = async () => {
         await next();
         return c.res;
-      });
+      };
+      response = await goThrough(entrance, passage, c.req.raw, proceed, c.env);
     }
     if (response === c.res) return undefined;
     // Otherwise Hono would write the old one's headers over the new one's.

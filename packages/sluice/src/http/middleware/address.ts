@@ -1,7 +1,7 @@
 /** The address a request is limited by: what the trusted proxies say, or the framework where it was told of them. */
 import { clientIpReader, withoutPort } from '../client-ip.ts';
 import type { CommonOptions } from './options.ts';
-import type { RequestReader } from './request-reader.ts';
+import { identityOf, type RequestReader } from './request-reader.ts';
 import type { Mistake } from './warnings.ts';
 
 // All that have no address are one: each a stranger of its own would be nobody's limit.
@@ -9,31 +9,60 @@ const noAddress = 'unknown';
 
 type AddressOptions = Pick<CommonOptions<never, never, never>, 'trustProxy' | 'forwardingHeader'>;
 
+export interface AddressReader<Request> {
+  of(request: Request): string;
+  /**
+   * What is to be waited for, as it was given. Where it is a promise the address is kept until it is asked for: a client that leaves meanwhile takes
+   * it along, and would be counted together with all that have none.
+   */
+  whileHere<A>(request: Request, answer: A): A;
+}
+
 export function addressReader<Request>(
   { trustProxy, forwardingHeader = 'x-forwarded-for' }: AddressOptions,
   reader: RequestReader<Request>,
   warn: (mistake: Mistake) => void,
-): (request: Request) => string {
+): AddressReader<Request> {
   const clientIp = clientIpReader({ trustProxy: trustProxy ?? 0, forwardingHeader });
+  const isLookedAt = trustProxy === undefined ? atFirstAndThenSome() : () => false;
+  const kept = new WeakMap<object, string>();
+  // Most have nothing to wait for, and need not look for what was kept.
+  let hasKept = false;
 
-  function known(address: string | undefined): string {
-    if (address !== undefined && address !== '') return address;
-    warn('no-address');
-    return noAddress;
-  }
-
-  if (trustProxy !== undefined) {
-    return (request) => known(clientIp(reader.peerAddress(request) ?? '', reader.header(request, forwardingHeader)));
-  }
-  const isLookedAt = atFirstAndThenSome();
-  return (request) => {
-    if (isLookedAt()) {
-      const trust = reader.ownTrust?.(request) ?? 'none';
-      if (trust === 'everyone') warn('everyone-trusted');
-      if (trust === 'none' && isForwarded(request, reader)) warn('proxy-not-trusted');
-    }
+  function read(request: Request): string | undefined {
+    if (trustProxy !== undefined)
+      return clientIp(reader.peerAddress(request) ?? '', reader.header(request, forwardingHeader));
     const own = reader.ownAddress?.(request);
-    return known(own === undefined ? reader.peerAddress(request) : withoutPort(own));
+    return own === undefined ? reader.peerAddress(request) : withoutPort(own);
+  }
+
+  function keep(request: Request): void {
+    try {
+      const address = read(request);
+      if (!address) return;
+      kept.set(identityOf(request, reader), address);
+      hasKept = true;
+    } catch {
+      // Whoever needs it reads it again, and is told what is wrong.
+    }
+  }
+
+  return {
+    of(request) {
+      if (isLookedAt()) {
+        const trust = reader.ownTrust?.(request) ?? 'none';
+        if (trust === 'everyone') warn('everyone-trusted');
+        if (trust === 'none' && isForwarded(request, reader)) warn('proxy-not-trusted');
+      }
+      const address = (hasKept ? kept.get(identityOf(request, reader)) : undefined) ?? read(request);
+      if (address !== undefined && address !== '') return address;
+      warn('no-address');
+      return noAddress;
+    },
+    whileHere(request, answer) {
+      if (typeof (answer as { then?: unknown } | null | undefined)?.then === 'function') keep(request);
+      return answer;
+    },
   };
 }
 

@@ -3,6 +3,7 @@
  * everywhere. An adapter's test says how its framework is started, and adds what only its framework has.
  */
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
@@ -92,6 +93,16 @@ export function askTarget(
     sent.on('error', reject);
     sent.end();
   });
+}
+
+/** Sends requests over one connection without waiting for their answers. */
+function sendAtOnce({ url }: StartedApp, requests: readonly { path: string; headers?: string }[]): Socket {
+  const { hostname, port, pathname } = new URL(url);
+  const base = pathname === '/' ? '' : pathname;
+  const client = connect(Number(port), hostname);
+  for (const { path, headers = '' } of requests)
+    client.write(`GET ${base}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
+  return client;
 }
 
 /** A door that stays shut until it is opened; and how many wait at it. */
@@ -381,6 +392,46 @@ export function describeMiddleware(name: string, underTest: MiddlewareUnderTest)
       shut.open();
     });
 
+    it('gives a place back when the client leaves whose responses wait for one another', async () => {
+      const shut = door();
+      const skip = (request: never) => header(request, 'x-unlimited') !== undefined;
+      const app = await start({ policy: concurrency({ limit: 1 }), name: 'in-flight', skip }, shut);
+      const client = sendAtOnce(app, [{ path: '/slow', headers: 'X-Unlimited: 1\r\n' }, { path: '/slow' }]);
+      await until(() => shut.waiting === 2);
+      expect((await ask(app, '/hello')).status).toBe(429);
+      client.destroy();
+      let status = 0;
+      for (let tries = 0; tries < 500 && status !== 200; tries += 1) status = (await ask(app, '/hello')).status;
+      expect(status).toBe(200);
+      shut.open();
+    });
+
+    it('counts a request by its own address also when the client leaves before it is known what is counted', async () => {
+      const shut = door();
+      const warned: string[] = [];
+      const results: RulesResult[] = [];
+      const app = await start({
+        policy: perMinute(2),
+        skip: async (request: never) => {
+          if (header(request, 'x-leaves') !== undefined) await shut.slow();
+          return header(request, 'x-unlimited') !== undefined;
+        },
+        onResult: (_request: never, result: RulesResult) => results.push(result),
+        warn: (text: string) => warned.push(text),
+      });
+      const gone = new AbortController();
+      const left = ask(app, '/hello', { headers: { 'x-leaves': '1' }, signal: gone.signal }).catch(() => 'left');
+      await until(() => shut.waiting === 1);
+      gone.abort();
+      expect(await left).toBe('left');
+      // The server sees it by the time that it has answered others.
+      await statuses(app, ['/hello', '/hello'], { headers: { 'x-unlimited': '1' } });
+      shut.open();
+      await until(() => results.length === 1);
+      expect(await statuses(app, ['/hello', '/hello'])).toEqual([200, 429]);
+      expect(warned).toEqual([]);
+    });
+
     it('in shadow counts and reports, and refuses nobody', async () => {
       const results: RulesResult[] = [];
       const app = await start({
@@ -459,6 +510,18 @@ export function describeMiddleware(name: string, underTest: MiddlewareUnderTest)
       expect(await held).toBe('left');
       await until(() => clock.sleeping === 0);
       expect(shut.waiting).toBe(0);
+      shut.open();
+    });
+
+    it('does not go on with what it held back behind another response when the client has left', async () => {
+      const clock = new TestClock(1_750_000_000_000);
+      const shut = door();
+      const app = await start({ policy: leakyBucket({ limit: 1, window: '10s', burst: 5 }), clock }, shut);
+      const client = sendAtOnce(app, [{ path: '/slow' }, { path: '/slow' }]);
+      await until(() => shut.waiting === 1 && clock.sleeping === 1);
+      client.destroy();
+      await until(() => clock.sleeping === 0);
+      expect(shut.waiting).toBe(1);
       shut.open();
     });
 

@@ -73,6 +73,61 @@ describe('a gate', () => {
     emitted.mockRestore();
   });
 
+  describe('of a client that leaves while an option is waited for', () => {
+    type Options = Partial<RateLimitOptions<Asked, string, unknown>>;
+    const byAddress = { policy: undefined as never, rules: [{ name: 'x', policy: one, key: 'ip' }] };
+
+    it.each<[what: string, options: Options]>([
+      ['skip', { skip: async () => false }],
+      ['cost', { cost: async () => 1 }],
+      ['key', { key: async () => undefined }],
+      ['key, behind proxies', { key: async () => undefined, trustProxy: ['10.0.0.0/8'] }],
+      ['subject', { ...byAddress, subject: async () => ({ user: 'alice' }) }],
+      ['skip, cost and key', { skip: async () => false, cost: async () => 1, key: async () => undefined }],
+    ])('knows the address all the same (%s)', async (_, options) => {
+      const told: string[] = [];
+      const given = { policy: one, warn: (message: string) => told.push(message), ...options };
+      const { policy, ...withoutPolicy } = given;
+      const entrance = gate<Asked, string>((policy === undefined ? withoutPolicy : given) as never, reader);
+      async function allowed(peer: string): Promise<boolean | undefined> {
+        const asked: { peer?: string; own?: string; forwarded: string; trust: 'some' } = {
+          peer: '10.0.0.8',
+          own: peer,
+          forwarded: peer,
+          trust: 'some',
+        };
+        const passage = entrance.enter(asked);
+        delete asked.peer;
+        delete asked.own;
+        return (await passage)?.result.allowed;
+      }
+      expect([await allowed('203.0.113.1'), await allowed('203.0.113.2'), await allowed('203.0.113.1')]).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      expect(told).toEqual([]);
+    });
+
+    it('needs no address where none is asked for, and tells what is wrong with it where one is', async () => {
+      const told: string[] = [];
+      const broken: RequestReader<Asked> = {
+        ...reader,
+        ownAddress() {
+          throw new Error('no such setting');
+        },
+      };
+      const options = { policy: one, warn: (message: string) => told.push(message) };
+      const skipped = gate<Asked, string>({ ...options, skip: async () => true }, broken);
+      expect(await skipped.enter({})).toBeUndefined();
+      const asked = gate<Asked, string>({ ...options, skip: async () => false }, broken);
+      await expect(asked.enter({})).rejects.toThrow('no such setting');
+      const nowhere = gate<Asked, string>({ ...options, skip: async () => true }, reader);
+      expect(await nowhere.enter({})).toBeUndefined();
+      expect(told).toEqual([]);
+    });
+  });
+
   it('limits all that have no address as one', () => {
     expect(passages({}, [{}, {}]).seen).toEqual([true, false]);
   });

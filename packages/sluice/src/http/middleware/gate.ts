@@ -19,7 +19,7 @@ import { addressReader } from './address.ts';
 import { type Asked, defaultName, isShared, limitsOf, notAnswered } from './limits.ts';
 import { countedBy, isNameTaken } from './names.ts';
 import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
-import type { RequestReader } from './request-reader.ts';
+import { identityOf, type RequestReader } from './request-reader.ts';
 import { speaker } from './several.ts';
 import { countsAlone, type Mistake, warnings, warnProcess } from './warnings.ts';
 
@@ -63,8 +63,8 @@ export function gate<Request, Response>(
   checkHeaderOptions(headerOptions);
   const speak = headerOptions.dialect?.length === 0 ? undefined : speaker();
   const warn = warnTogether ?? warnings(options.warn);
-  const addressOf = addressReader(options, reader, warn);
-  const ask = limitsOf(options, reader, addressOf);
+  const address = addressReader(options, reader, warn);
+  const ask = limitsOf(options, reader, address);
   if (!isShared(options.rules) && countsAlone(store)) warn('memory-in-cluster');
   const { policy, name = defaultName } = options;
   if (store && typeof policy === 'object' && isNameTaken(store, name, policy)) warn('name-taken');
@@ -108,7 +108,8 @@ export function gate<Request, Response>(
   function admit(request: Request): Answer<Passage<Response>> {
     watch(request);
     const amount = typeof cost === 'function' ? cost(request) : cost;
-    return typeof amount === 'number' ? admitFor(request, amount) : amount.then((known) => admitFor(request, known));
+    if (typeof amount === 'number') return admitFor(request, amount);
+    return address.whileHere(request, amount).then((known) => admitFor(request, known));
   }
 
   function admitFor(request: Request, taken: number): Answer<Passage<Response>> {
@@ -125,7 +126,9 @@ export function gate<Request, Response>(
     report,
     enter(request) {
       if (skip === undefined) return admit(request);
-      return andThen(skip(request), (isSkipped) => (isSkipped ? undefined : admit(request)));
+      return andThen(address.whileHere(request, skip(request)), (isSkipped) =>
+        isSkipped ? undefined : admit(request),
+      );
     },
   };
 }
@@ -205,10 +208,6 @@ function watchForTwice<Request>(
     if (seen.has(identity)) tell();
     seen.add(identity);
   };
-}
-
-function identityOf<Request>(request: Request, reader: RequestReader<Request>): object {
-  return reader.identity?.(request) ?? (request as object);
 }
 
 /** Tells of errors. One that is thrown by who is told must not end the process: any caller may be able to bring that about. */

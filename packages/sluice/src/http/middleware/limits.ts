@@ -12,6 +12,7 @@ import type { Decision } from '../../vocabulary/decision.ts';
 import { parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import type { AddressReader } from './address.ts';
 import type { RateLimitOptions, SharedRules } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
 
@@ -36,12 +37,12 @@ const defaultAfter = '1s';
 export function limitsOf<Request, Response>(
   options: RateLimitOptions<Request, Response, unknown>,
   reader: RequestReader<Request>,
-  addressOf: (request: Request) => string,
+  address: AddressReader<Request>,
 ): Ask<Request> {
   const { policy, costAfter, ipv6Subnet = 56 } = options;
   checkSubnet(ipv6Subnet);
   const maxDelayMs = parseDuration(options.maxDelay ?? '30s', 'maxDelay');
-  const keyOf = keyReader(options, addressOf, ipv6Subnet);
+  const keyOf = keyReader(options, address, ipv6Subnet);
   const store = storeOf(options);
 
   if (typeof policy === 'object' && isPlain(policy, options)) {
@@ -56,7 +57,7 @@ export function limitsOf<Request, Response>(
   }
 
   const all = rulesOf(options, store);
-  const subjectOf = policy === undefined ? subjectReader(options, reader, addressOf) : keyed(policy, keyOf);
+  const subjectOf = policy === undefined ? subjectReader(options, reader, address) : keyed(policy, keyOf);
   const expiresIn = options.expiresIn ?? '1m';
   const bounded = isShared(options.rules) ? inTime : (asked: Answer<Asked>) => asked;
   return (request, cost) => andThen(subjectOf(request), (subject) => bounded(askRules(subject, cost)));
@@ -170,14 +171,14 @@ function keyed<Request>(
 /** Somebody without a key is limited too, by address: or leaving out an API key would be the way around the limit. */
 function keyReader<Request>(
   { key }: Pick<RateLimitOptions<Request, never, unknown>, 'key'>,
-  addressOf: (request: Request) => string,
+  address: AddressReader<Request>,
   ipv6Subnet: number,
 ): (request: Request) => Answer<string> {
-  const networkKey = (request: Request) => networkOf(addressOf(request), ipv6Subnet);
+  const networkKey = (request: Request) => networkOf(address.of(request), ipv6Subnet);
   if (key === undefined) return networkKey;
   // Marked, so that nobody is limited together with an address by the name he chose.
   return (request) =>
-    andThen(key(request), (known) =>
+    andThen(address.whileHere(request, key(request)), (known) =>
       known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : ownKey(known),
     );
 }
@@ -194,12 +195,12 @@ function ownKey(key: string | number): string {
 function subjectReader<Request>(
   { subject }: Pick<RateLimitOptions<Request, never, unknown>, 'subject'>,
   reader: RequestReader<Request>,
-  addressOf: (request: Request) => string,
+  address: AddressReader<Request>,
 ): (request: Request) => Answer<Subject> {
   const usual = (request: Request) => ({
     // Looked for when a rule goes by it: only then is it a mistake that there is none.
     get ip() {
-      return addressOf(request);
+      return address.of(request);
     },
     set ip(own) {
       Object.defineProperty(this, 'ip', { value: own, enumerable: true });
@@ -208,7 +209,8 @@ function subjectReader<Request>(
     path: reader.path(request),
   });
   if (subject === undefined) return usual;
-  return (request) => andThen(subject(request), (own) => Object.assign(usual(request), own));
+  return (request) =>
+    andThen(address.whileHere(request, subject(request)), (own) => Object.assign(usual(request), own));
 }
 
 /** Without the fields that were not given. */

@@ -15,3 +15,8 @@ export interface RequestReader<Request> {
   /** What stays the same object through one request, where the request does not. */
   identity?(request: Request): object;
 }
+
+/** What one request is known by. */
+export function identityOf<Request>(request: Request, reader: RequestReader<Request>): object {
+  return reader.identity?.(request) ?? (request as object);
+}

@@ -1,12 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
+import { leakyBucket } from '../../algorithms/leaky-bucket/leaky-bucket.ts';
+import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
+import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
+import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
+import { split } from '../../layers/split/split.ts';
+import { limiter } from '../../limit/limiter.ts';
 import { type RulesResult, rules, tightestOf } from '../../limit/rules.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
+import { TestClock } from '../../testing/test-clock.ts';
+import type { Decision } from '../../vocabulary/decision.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
 import { nodeReader } from '../node/reader.ts';
 import { gate } from './gate.ts';
-import { earlierResult, together } from './several.ts';
+import { earlierResult, speaker, together } from './several.ts';
 
 const perMinute = (limit: number) => fixedWindow({ limit, window: '1m', align: 'first' });
 
@@ -68,6 +78,108 @@ describe('what several limits say together', () => {
 
   it.each([undefined, null, 7, { limit: 5, used: 1 }, { decisions: 'none' }])('is not said by %j', (found) => {
     expect(earlierResult(found)).toBeUndefined();
+  });
+});
+
+describe('the wait of who is refused, after a limit that let it in', () => {
+  const resultFrom = (decision: Decision): RulesResult => ({
+    allowed: decision.allowed,
+    tightest: decision,
+    decisions: [decision],
+  });
+
+  /** What a client is told by a limit that refuses for a millisecond, after another has decided so. */
+  function toldAfter(before: Decision, cost: number): number {
+    const [outer, inner] = [speaker(), speaker()];
+    const refused = limiter(gcra({ limit: 1000, window: '1s', burst: 1 }), { name: 'refuses', clock: new TestClock() });
+    refused.check('key');
+    const request = {};
+    outer(request, resultFrom(before), cost);
+    return inner(request, resultFrom(refused.check('key')), 1).tightest!.retryAfterMs;
+  }
+
+  const rate = fc.record({
+    limit: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.constantFrom(0.5, 7.5, 1000)),
+    window: fc.integer({ min: 1, max: 5000 }),
+  });
+  const bucketOf = fc.tuple(rate, fc.integer({ min: 1, max: 20 })).map(([of, burst]) => ({ ...of, burst }));
+  const steady: fc.Arbitrary<Policy> = fc.oneof(
+    bucketOf.map(gcra),
+    bucketOf.map(tokenBucket),
+    bucketOf.map((of) => tokenBucket({ ...of, initial: 1 })),
+    bucketOf.map(leakyBucket),
+  );
+  const whole = rate.map((of) => ({ ...of, limit: Math.ceil(of.limit) }));
+  const others: fc.Arbitrary<Policy> = fc.oneof(
+    whole.map((of) => tokenBucket({ ...of, refill: 'interval' })),
+    whole.map(fixedWindow),
+    whole.map(slidingLog),
+    whole.map(slidingWindow),
+  );
+  // A clock may also step back.
+  const history = fc.array(
+    fc.record({ gapMs: fc.integer({ min: -2000, max: 4000 }), cost: fc.integer({ min: 1, max: 4 }) }),
+    { minLength: 1, maxLength: 30 },
+  );
+  const instances = fc.integer({ min: 1, max: 2 });
+
+  /** The last of the calls that was let in, what a client is told after it, and how long it has to wait in truth. */
+  function waits(policy: Policy, calls: readonly { gapMs: number; cost: number }[], shares = 1) {
+    const clock = new TestClock(1e9);
+    const store = split({ instances: shares })(memoryStore({ clock }));
+    const limit = limiter(policy, { store });
+    let seen: { told: number; truth: number } | undefined;
+    for (const { gapMs, cost } of calls) {
+      clock.advance(gapMs);
+      const decision = limit.check('key', cost);
+      if (decision.allowed) seen = { told: toldAfter(decision, cost), truth: limit.peek('key', cost).retryAfterMs };
+    }
+    return seen;
+  }
+
+  const hasShare = (policy: Policy) => (policy.burst ?? policy.limit) >= 2 && policy.algorithm !== 'sliding-log';
+
+  it('is never too early, whatever the limit', () => {
+    fc.assert(
+      fc.property(fc.oneof(steady, others), history, instances, (policy, calls, shares) => {
+        const { told = 1, truth = 0 } = waits(policy, calls, hasShare(policy) ? shares : 1) ?? {};
+        expect(told).toBeGreaterThanOrEqual(truth);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('is the shortest there is where a limit refills steadily, but for a rounded millisecond', () => {
+    fc.assert(
+      fc.property(steady, history, (policy, calls) => {
+        const { told = 1, truth = 0 } = waits(policy, calls) ?? {};
+        expect(told).toBeLessThanOrEqual(truth + 1);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('is one token’s, and not that of a whole window, where the burst is spent', () => {
+    const clock = new TestClock(0);
+    const limit = limiter(gcra({ limit: 100, window: '1h' }), { clock });
+    expect(toldAfter(limit.check('key', 100), 1)).toBe(36_000);
+    clock.advance(35_999);
+    expect(limit.check('key').allowed).toBe(false);
+    clock.advance(1);
+    expect(limit.check('key').allowed).toBe(true);
+  });
+
+  it('is not that of a limit in shadow, which refuses nobody', () => {
+    const [decision] = rules([{ name: 'x', policy: gcra({ limit: 1, window: '1h' }), shadow: true }]).check(
+      {},
+    ).decisions;
+    expect(toldAfter(decision!, 1)).toBe(1);
+  });
+
+  it('is not that of a place, which comes back with the refusal', () => {
+    const place = limiter(concurrency({ limit: 1 }), { clock: new TestClock() }).check('key');
+    expect(place).toMatchObject({ remaining: 0, resetAfterMs: 60_000 });
+    expect(toldAfter(place, 1)).toBe(1);
   });
 });
 

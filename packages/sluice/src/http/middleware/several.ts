@@ -6,6 +6,7 @@
  */
 import { type RulesResult, tightestOf } from '../../limit/rules.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
+import type { Policy } from '../../vocabulary/policy.ts';
 
 /** What was said before and what is said now, as one result. A refusal is always the tightest. */
 export function together(before: RulesResult | undefined, now: RulesResult): RulesResult {
@@ -57,10 +58,27 @@ export function speaker(): (request: object, result: RulesResult, cost: number) 
   };
 }
 
-/** How long until those limits are as good as new that have less left than the request takes. */
+/** How long until the same request would pass all of the limits that have let it in. */
 function exhausted({ allowed, decisions }: RulesResult, cost: number): number {
-  if (!allowed) return 0;
-  return Math.max(0, ...decisions.map(({ remaining, resetAfterMs }) => (remaining < cost ? resetAfterMs : 0)));
+  return allowed ? Math.max(0, ...decisions.map((decision) => waitFor(decision, cost))) : 0;
+}
+
+/**
+ * How long until a limit that has let a request in has room for another like it: never less, and where the limit refills steadily no more than
+ * rounding adds. How others refill cannot be told from a decision; when they are as good as new they have room.
+ */
+function waitFor({ limit, remaining, resetAfterMs, policy, shadow }: Decision, cost: number): number {
+  // A place comes back as soon as this request is over, and that it is with the refusal.
+  if (shadow || remaining >= cost || policy.window === undefined) return 0;
+  if (!isSteady(policy)) return resetAfterMs;
+  // From the end: so long before it is full there is room for the cost already. Counted from what remains, it would be too early after a clock
+  // that stepped back, and for an instance that has a share of the policy and refills more slowly.
+  const roomBeforeMs = (Math.max(0, limit - cost) * policy.window) / policy.limit;
+  return Math.max(0, Math.ceil(resetAfterMs - roomBeforeMs));
+}
+
+function isSteady(policy: Policy & { readonly refill?: unknown }): boolean {
+  return ['gcra', 'leaky-bucket', 'token-bucket'].includes(policy.algorithm) && policy.refill !== 'interval';
 }
 
 function notBefore(result: RulesResult, waitMs: number): RulesResult {

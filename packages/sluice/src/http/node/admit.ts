@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../vocabulary/clock.ts';
 import { type Gate, type Passage, refusalText } from '../middleware/gate.ts';
 import type { Refused } from '../middleware/options.ts';
-import { hasLeft, whenEnded } from './ended.ts';
+import { whenEnded, whenLeft } from './ended.ts';
 
 /** What the framework does next. */
 export interface Continuation {
@@ -79,12 +79,10 @@ export function holdBack(
   next: Pick<Continuation, 'proceed' | 'fail' | 'gone'>,
 ): void {
   const left = new AbortController();
-  const leave = () => left.abort();
-  if (hasLeft(response)) leave();
-  response.once('close', leave);
+  const stay = whenLeft(response, () => left.abort());
   clock.sleep(delayMs, left.signal).then(
     () => {
-      response.off('close', leave);
+      stay();
       next.proceed();
     },
     (error: unknown) => {

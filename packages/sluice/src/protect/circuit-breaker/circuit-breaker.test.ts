@@ -511,6 +511,90 @@ describe('by hand', () => {
 });
 
 describe('a clock that steps back', () => {
+  const hourMs = 3_600_000;
+
+  /** Failed calls, ten a second, until it opens. */
+  function noticedAfter(breaker: CircuitBreaker, clock: TestClock): number {
+    let calls = 0;
+    for (; breaker.state === 'closed' && calls < 1000; calls += 1) {
+      clock.advance(100);
+      make(breaker, 'failed');
+    }
+    return calls;
+  }
+
+  it.each([
+    ['by time', { failureRatio: 0.5, window: '10s' }],
+    ['by count, bounded in time', { failureRatio: 0.5, window: '10s', windowCalls: 200 }],
+  ] as const)('notices an outage as soon as one that does not (a window %s)', (_, options) => {
+    const noticed = [0, hourMs].map((stepMs) => {
+      const { clock, breaker } = begin({ ...options, minCalls: 10 });
+      make(breaker, 'ok');
+      clock.advance(-stepMs);
+      // Somebody looks: time that passes before anybody has seen the step cannot be told from it.
+      breaker.stats();
+      // Twenty minutes in which all is well.
+      for (let call = 0; call < 12_000; call += 1) {
+        clock.advance(100);
+        make(breaker, 'ok');
+      }
+      return [breaker.stats().calls, noticedAfter(breaker, clock)];
+    });
+    expect(noticed[1]).toEqual(noticed[0]);
+  });
+
+  it('ages votes from before the step as long as it takes, and no longer', () => {
+    const { clock, breaker } = begin({ failureRatio: 1, window: '10s', minCalls: 100 });
+    make(breaker, 'failed');
+    clock.advance(6000);
+    make(breaker, 'failed');
+    clock.advance(-hourMs);
+    expect(breaker.stats().calls).toBe(2);
+    clock.advance(4000);
+    expect(breaker.stats().calls).toBe(1);
+    clock.advance(6000);
+    expect(breaker.stats().calls).toBe(0);
+  });
+
+  it('saves what it knows by that clock, and goes on from what another saved', () => {
+    const options = { failureRatio: 1, window: '10s', minCalls: 100, clock: new TestClock(hourMs) } as const;
+    const { clock } = options;
+    const stepped = circuitBreaker(options);
+    make(stepped, 'failed');
+    clock.advance(1000 - hourMs);
+    make(stepped, 'ok');
+    const saved = stepped.snapshot();
+    expect(saved.votes.filter((_, i) => i % 3 === 0).every((atMs) => atMs <= 1000)).toBe(true);
+    const fresh = circuitBreaker(options);
+    for (const breaker of [fresh, stepped]) {
+      breaker.restore(saved);
+      expect(breaker.stats()).toMatchObject({ calls: 2, failures: 1 });
+      expect(breaker.snapshot()).toEqual(saved);
+    }
+    clock.advance(10_000);
+    expect([fresh.stats().calls, stepped.stats().calls]).toEqual([0, 0]);
+  });
+
+  it('saves how long it is open by that clock', () => {
+    const { clock, breaker } = opened();
+    clock.advance(400);
+    breaker.tryPass();
+    clock.advance(-hourMs);
+    const again = circuitBreaker({ clock });
+    again.restore(breaker.snapshot());
+    expect([breaker.retryAfterMs(), again.retryAfterMs()]).toEqual([600, 600]);
+  });
+
+  it('does not keep what a clock saved that was ahead', () => {
+    const { clock, breaker } = begin({ failureRatio: 1, window: '10s', minCalls: 100 });
+    const ahead = circuitBreaker({ failureRatio: 1, window: '10s', minCalls: 100, clock: new TestClock(hourMs) });
+    make(ahead, 'failed');
+    breaker.restore(ahead.snapshot());
+    expect(breaker.stats().calls).toBe(1);
+    clock.advance(10_000);
+    expect(breaker.stats().calls).toBe(0);
+  });
+
   it('makes it stay open for its time again, and no longer', () => {
     const { clock, breaker } = opened();
     clock.set(-3_600_000);

@@ -15,6 +15,7 @@
  */
 import { checkTime } from '../../vocabulary/clock.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
+import { ForwardTime } from '../forward-time.ts';
 import { listenersOf } from '../listeners.ts';
 import { runWithPass } from '../passes.ts';
 import type { Outcome, Pass, ProtectedCall, Protection, RunOptions } from '../protection.ts';
@@ -88,7 +89,7 @@ export interface CircuitBreaker extends Protection {
 
 class Call implements Pass {
   readonly generation: number;
-  startedMs: number;
+  readonly startedMs: number;
   /** Its caller has said how it ended. */
   isEnded = false;
   /** A probe whose time was up: it has counted as failed already. */
@@ -119,8 +120,8 @@ const never = Number.POSITIVE_INFINITY;
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
   const settings = readSettings(options);
   const { clock, failureRatio, probes } = settings;
-  // Checked, because a NaN would keep it open for ever.
-  const now = () => checkTime(clock.now(), 'the time of the clock');
+  const time = new ForwardTime(clock);
+  const now = () => time.now();
   const { on, tell } = listenersOf<CircuitBreakerEvents>(['change', 'refused', 'ended']);
   let state: CircuitState = 'closed';
   let generation = 0;
@@ -130,10 +131,9 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   let consecutive = 0;
   const votes = failureRatio === undefined ? undefined : new Votes(settings.windowMs, settings.windowCalls);
 
-  // Open: until when, out of how long, and how often it was opened again since it was last closed.
+  // Open: until when, and how often it was opened again since it was last closed.
   let isForced = false;
   let untilMs = 0;
-  let openMs = 0;
   let reopenings = 0;
 
   // Half-open: the probes that have not ended, and how the others did.
@@ -159,21 +159,17 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   function openUp(reason: CircuitChangeReason, nowMs: number): void {
     if (state === 'half-open') reopenings += 1;
     const longestMs = Math.min(settings.openForMsMax, settings.openForMs * settings.openGrowth ** reopenings);
-    openMs = longestMs * (1 - settings.jitter * settings.random());
-    untilMs = nowMs + openMs;
+    untilMs = nowMs + longestMs * (1 - settings.jitter * settings.random());
     become('open', reason, nowMs);
   }
 
   /** Does what time alone has brought about since somebody last looked. */
   function catchUp(nowMs: number): void {
     if (state === 'open' && !isForced) {
-      // After a clock that stepped back, it is open for as long again, and not for as long as the step.
-      untilMs = Math.min(untilMs, nowMs + openMs);
       if (nowMs >= untilMs) become('half-open', 'time-over', nowMs);
     } else if (state === 'half-open') {
       const probing = generation;
       for (const probe of out) {
-        probe.startedMs = Math.min(probe.startedMs, nowMs);
         if (nowMs - probe.startedMs < settings.probeTimeoutMs) continue;
         probe.isOverdue = true;
         endProbe(probe, 'failed', nowMs);
@@ -250,6 +246,11 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
     else if (probesOk + probesFailed === probes) become('closed', 'probes-passed', nowMs);
   }
 
+  /** How far the time here is ahead of a clock that stepped back. Snapshots have the clock's: whoever reads them knows no other. */
+  function aheadOfClockMs(nowMs: number): number {
+    return time.steps === 0 ? 0 : nowMs - checkTime(clock.now());
+  }
+
   function refusal(): SluiceError {
     const name = settings.name && ` "${settings.name}"`;
     const left = waitMs(now());
@@ -304,28 +305,29 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
       const nowMs = now();
       catchUp(nowMs);
       votes?.expire(nowMs);
+      const aheadMs = aheadOfClockMs(nowMs);
       return {
         version: 1,
         // Probes under way cannot end elsewhere: whoever goes on from here begins with new ones.
         state: state === 'closed' ? 'closed' : 'open',
         isForced,
-        untilMs: state === 'open' ? untilMs : nowMs,
+        untilMs: (state === 'open' ? untilMs : nowMs) - aheadMs,
         reopenings,
         consecutiveFailures: consecutive,
-        votes: votes?.toNumbers() ?? [],
+        votes: votes?.toNumbers(aheadMs) ?? [],
       };
     },
     restore(snapshot) {
       const read = readSnapshot(snapshot);
       const nowMs = now();
+      const aheadMs = aheadOfClockMs(nowMs);
       isForced = read.isForced;
       // By another clock the time may be far off; nothing is open for longer than it may be.
-      untilMs = Math.min(read.untilMs, nowMs + settings.openForMsMax);
-      openMs = Math.max(0, untilMs - nowMs);
+      untilMs = Math.min(read.untilMs + aheadMs, nowMs + settings.openForMsMax);
       become(read.state, 'restored', nowMs);
       reopenings = read.reopenings;
       consecutive = read.consecutiveFailures;
-      votes?.restore(read.votes);
+      votes?.restore(read.votes, aheadMs, nowMs);
       votes?.expire(nowMs);
     },
   };

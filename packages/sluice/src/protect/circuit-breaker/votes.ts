@@ -7,6 +7,9 @@
  * A part leaves when its first call is as old as the window, so nothing older ever votes: not after an hour without calls,
  * and not in a window by count that is bounded in time as well. (Of a window by time, the votes of its oldest twentieth may
  * have left already.)
+ *
+ * Times are of `ForwardTime`. By a clock that was set back, nothing would leave until it has caught up, and what goes wrong meanwhile would be
+ * outvoted by all that was counted since.
  */
 const partsOfTime = 20;
 
@@ -51,18 +54,21 @@ export class Votes {
     this.failures = 0;
   }
 
-  /** All of it as plain numbers: `[time, calls, failures, time, ...]`, oldest first. */
-  toNumbers(): number[] {
-    return Array.from({ length: this.count }, (_, i) => [
-      ...this.parts.subarray(this.at(i), this.at(i) + WIDTH),
-    ]).flat();
+  /** All of it as plain numbers: `[time, calls, failures, time, ...]`, oldest first; by a clock that is so far behind the times here. */
+  toNumbers(aheadMs: number): number[] {
+    return Array.from({ length: this.count }, (_, i) => {
+      const [atMs = 0, ...counts] = this.parts.subarray(this.at(i), this.at(i) + WIDTH);
+      return [atMs - aheadMs, ...counts];
+    }).flat();
   }
 
   /** Takes over what `toNumbers` gave, also where the window was another. */
-  restore(numbers: readonly number[]): void {
+  restore(numbers: readonly number[], aheadMs: number, nowMs: number): void {
     this.clear();
     for (let i = 0; i + WIDTH <= numbers.length; i += WIDTH) {
-      const [atMs = 0, calls = 0, failures = 0] = numbers.slice(i, i + WIDTH);
+      const [clockMs = 0, calls = 0, failures = 0] = numbers.slice(i, i + WIDTH);
+      // By a clock that was ahead they would be here for longer than the window.
+      const atMs = Math.min(clockMs + aheadMs, nowMs);
       if (this.partMs > 0) this.addPart(atMs, calls, failures);
       // More than the ring holds would only push each other out.
       else
@@ -73,7 +79,7 @@ export class Votes {
 
   private addPart(atMs: number, calls: number, failures: number): void {
     const newest = this.count === 0 ? -1 : this.at(this.count - 1);
-    // Votes stay in order of time, also when the clock stepped back.
+    // Votes stay in order of time, also where that rounds.
     const newestMs = newest < 0 ? atMs : this.parts[newest]!;
     if (newest >= 0 && this.partMs > 0 && atMs - newestMs < this.partMs) {
       this.parts[newest + CALLS]! += calls;

@@ -302,6 +302,8 @@ describe('how long to wait', () => {
     [{ 'Retry-After': 'Sun, 15 Jun 2025 15:06:00 GMT' },                          0 ],  // it is over
     [{ 'Retry-After': '1750000010' },                                        10_000 ],  // no standard, but seen
     [{ 'Retry-After': '1000000000' },                             1_000_000_000_000 ],  // seconds, however many
+    [{ 'Retry-After': '99999999999999999999' },               1_000_000_000_000_000 ],  // as long as any wait is
+    [{ RateLimit: '"a";r=0;t=999999999999999' },              1_000_000_000_000_000 ],
     [{ 'Retry-After': '-5' },                                                     0 ],  // malformed
     [{ 'Retry-After': 'soon' },                                                   0 ],
     [{ 'Retry-After': '5, 7' },                                                7000 ],  // two that said it

@@ -66,18 +66,22 @@ const mutated = fc
     return characters.join('');
   });
 
+const digits = fc.string({ unit: fc.constantFrom('0', '9'), minLength: 1, maxLength: 400 });
+
 const value = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
   fc.constantFrom(...good),
   mutated,
   fc.double().map(String),
+  digits,
+  digits.map((seconds) => `"a";q=1;r=0;t=${seconds};w=${seconds}`),
 );
 const headers = fc.dictionary(fc.constantFrom(...names), fc.oneof(value, fc.array(value, { maxLength: 3 })), {
   maxKeys: 12,
 });
 
-/** Every number is a finite one of 0 or more, and what is there at all has a value. */
+/** Every number is a finite one of 0 or more that a float holds exactly, and what is there at all has a value. */
 function isSound(parsed: ParsedRateLimit): boolean {
   const numbers = (fields: object) =>
     Object.values(fields).filter((field) => typeof field !== 'string' && typeof field !== 'object');
@@ -87,7 +91,9 @@ function isSound(parsed: ParsedRateLimit): boolean {
     ...(parsed.tightest ? numbers(parsed.tightest) : []),
   ];
   const hasNames = parsed.policies.every(({ name }) => typeof name === 'string');
-  return hasNames && all.every((number) => typeof number === 'number' && number >= 0 && Number.isFinite(number));
+  return (
+    hasNames && all.every((number) => typeof number === 'number' && number >= 0 && number <= Number.MAX_SAFE_INTEGER)
+  );
 }
 
 describe('whatever the headers say', () => {

@@ -1,6 +1,7 @@
 /** Drafts 7 to 11, and the lists of quotas that came before them. */
 import { type DraftPolicy, present, type Reading } from './parsed.ts';
 import type { BareItem, Member } from './structured-members.ts';
+import { boundedMs } from './waits.ts';
 
 /** `"burst";q=100;w=60`; or as drafts up to 7 and Envoy have it, `100;w=60;name="burst"`. */
 export function readDescriptions(members: readonly Member[]): DraftPolicy[] {
@@ -72,7 +73,7 @@ export function wholeOf(item: BareItem | undefined): number | undefined {
 /** Milliseconds of a number of seconds. */
 function durationOf(item: BareItem | undefined): number | undefined {
   const seconds = amountOf(item);
-  return seconds === undefined ? undefined : seconds * 1000;
+  return seconds === undefined ? undefined : boundedMs(seconds * 1000);
 }
 
 function textOf(item: BareItem | undefined): string | undefined {

@@ -36,6 +36,7 @@ describe('a wait', () => {
     [ '1500µs',                           1.5 ],
     [ '1500μs',                           1.5 ],
     [ '1000000ns',                          1 ],
+    [ '99999999999999999999d', 1_000_000_000_000_000 ],
     [ '1 s',                        undefined ],
     [ '1y',                         undefined ],
     [ 's',                          undefined ],
@@ -71,7 +72,11 @@ describe('a number in Retry-After', () => {
     [ '1752764800',                   32 * dayMs ],  // as far ahead as one is believed to be
     [ '1752764801',            1_752_764_801_000 ],  // and one second more
     [ '9999999999',           9_999_999_999_000 ],
-    [ '99999999999999', 99_999_999_999_999_000 ],
+    [ '999999999999',    999_999_999_999_000 ],
+    [ '1000000000001', 1_000_000_000_000_000 ],  // as long as any wait is
+    [ '99999999999999', 1_000_000_000_000_000 ],
+    [ '1000000000000000', 1_000_000_000_000_000 ],
+    [ '00000000000000000030',             30_000 ],
   ])('%s is %d ms', (text, waitMs) => {
     expect(readWaitMs(text, nowMs, formOfRetryAfter)).toBe(waitMs);
   });
@@ -106,6 +111,12 @@ describe('an HTTP date', () => {
 describe('a number', () => {
   it.each(['1', '0', '1.25', '999999999999999'])('%s is one', (text) => {
     expect(readNumber(text)).toBe(Number(text));
+  });
+  it.each(['1000000000000001', '99999999999999999999.5'])('%s is the largest', (text) => {
+    expect(readNumber(text)).toBe(1e15);
+  });
+  it('that is larger than a float can be is the largest as well', () => {
+    expect(readNumber('9'.repeat(1000))).toBe(1e15);
   });
   it.each(['', ' 1', '-0', '1.', '.5', '1e1', '١'])('%j is none', (text) => {
     expect(readNumber(text)).toBeUndefined();

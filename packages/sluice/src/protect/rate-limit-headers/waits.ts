@@ -17,11 +17,19 @@ export const numberForms: readonly NumberForm[] = ['seconds', 'milliseconds', 'e
 /** What a bare number is taken for; nothing where it is none that anybody would mean. */
 export type GuessForm = (number: number, nowMs: number) => NumberForm | undefined;
 
-const decimal = /^\d{1,15}(?:\.\d{1,15})?$/;
+// 30,000 years. Whoever says more means no less, and must not be taken for one who says nothing; what comes of it stays exact, also as a date.
+const most = 1e15;
 
-/** A number of 0 or more that a float holds exactly, or nothing: no sign, no exponent, no NaN. */
+/** A wait that whoever adds it to a time can go on with. */
+export function boundedMs(ms: number): number {
+  return Math.min(ms, most);
+}
+
+const decimal = /^\d+(?:\.\d{1,15})?$/;
+
+/** A number of 0 or more, or nothing: no sign, no exponent, no NaN. One that a float may not hold exactly is the largest that is read. */
 export function readNumber(text: string): number | undefined {
-  return decimal.test(text) ? Number(text) : undefined;
+  return decimal.test(text) ? Math.min(Number(text), most) : undefined;
 }
 
 /** Milliseconds from `nowMs` on, at least 0; nothing where the text says no time. Bare numbers have the given form, or it is guessed. */
@@ -42,7 +50,7 @@ function ofNumber(number: number, nowMs: number, given: NumberForm | GuessForm):
   const form = typeof given === 'function' ? given(number, nowMs) : given;
   if (form === undefined) return undefined;
   const ms = form.endsWith('milliseconds') ? number : number * 1000;
-  return Math.max(0, form.startsWith('epoch') ? ms - nowMs : ms);
+  return boundedMs(Math.max(0, form.startsWith('epoch') ? ms - nowMs : ms));
 }
 
 function formBySize(number: number): NumberForm | undefined {
@@ -72,14 +80,14 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-const withUnits = /^(?:\d{1,15}(?:\.\d{1,15})?(?:ns|us|µs|μs|ms|s|m|h|d))+$/;
+const withUnits = /^(?:\d+(?:\.\d{1,15})?(?:ns|us|µs|μs|ms|s|m|h|d))+$/;
 const oneUnit = /(\d+(?:\.\d+)?)([a-zµμ]+)/g;
 
 function readUnits(text: string): number | undefined {
   if (text.length > 100 || !withUnits.test(text)) return undefined;
   let ms = 0;
   for (const [, count, unit] of text.matchAll(oneUnit)) ms += Number(count) * unitMs[unit!]!;
-  return ms;
+  return boundedMs(ms);
 }
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

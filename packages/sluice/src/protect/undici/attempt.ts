@@ -6,9 +6,12 @@
  *
  * The decision takes a few turns of promises and no time. The little that comes meanwhile, often a whole short answer, is kept here;
  * more than fits is not read from the socket yet.
+ *
+ * To the caller's handler it makes no difference. While it pauses, what is held stays here; when it aborts, it is told so and gets nothing more:
+ * also of an answer that is over for undici, which has nothing left to abort.
  */
 import type { Answer } from '../outbound/answers.ts';
-import type { CallerController } from './caller-controller.ts';
+import type { CallerController, Followed } from './caller-controller.ts';
 import type { DispatchController, DispatchHandler } from './dispatch.ts';
 
 const mostHeldBytes = 65_536;
@@ -21,7 +24,7 @@ type Part =
   | { readonly trailers: Headers }
   | { readonly error: Error };
 
-export class Attempt implements DispatchHandler, Answer {
+export class Attempt implements DispatchHandler, Answer, Followed {
   status = 0;
   headers: Headers = {};
   /** Resolves when the head has come. */
@@ -37,6 +40,9 @@ export class Attempt implements DispatchHandler, Answer {
   private held: Part[] = [];
   private heldBytes = 0;
   private isEnded = false;
+  /** The handler was told the end: there is nothing left to abort. */
+  private isOver = false;
+  private isHandingOn = false;
   /** Why it was stopped before there was anything to stop. */
   private stopped: Error | undefined;
 
@@ -55,7 +61,7 @@ export class Attempt implements DispatchHandler, Answer {
   stop(reason: unknown): void {
     this.hasFailed(reason);
     this.state = 'discarded';
-    this.abort(reason instanceof Error ? reason : new Error('The request was aborted.', { cause: reason }));
+    this.abortSent(reason instanceof Error ? reason : new Error('The request was aborted.', { cause: reason }));
   }
 
   discard(): void {
@@ -63,21 +69,38 @@ export class Attempt implements DispatchHandler, Answer {
     if (this.state === 'accepted' || this.state === 'discarded') return;
     this.state = 'discarded';
     this.held = [];
-    if (!this.isEnded) this.abort(new Error('Nobody reads this answer.'));
+    if (!this.isEnded) this.abortSent(new Error('Nobody reads this answer.'));
   }
 
   /** Hands everything on. */
   accept(): void {
     this.state = 'accepted';
-    this.caller.follow(this.controller!);
-    try {
-      this.handler.onResponseStart?.(this.caller, this.status, this.headers, this.statusMessage);
-      for (const part of this.held.splice(0)) this.handOn(part);
-    } catch (error) {
-      this.failCaller(error as Error);
-      return;
-    }
-    if (!this.caller.paused) this.controller!.resume();
+    this.caller.follow(this);
+    this.handOnHeld(() => this.handler.onResponseStart?.(this.caller, this.status, this.headers, this.statusMessage));
+  }
+
+  get rawHeaders(): unknown {
+    return this.controller?.rawHeaders;
+  }
+
+  get rawTrailers(): unknown {
+    return this.controller?.rawTrailers;
+  }
+
+  /** By the caller, once it was accepted; so are `pause` and `resume`. */
+  abort(reason: Error): void {
+    this.held = [];
+    if (!this.isEnded) this.abortSent(reason);
+    else if (!this.isOver) this.handOn({ error: reason });
+  }
+
+  pause(): void {
+    // Of one that is over the connection may be another's.
+    if (!this.isEnded) this.controller!.pause();
+  }
+
+  resume(): void {
+    this.handOnHeld();
   }
 
   onRequestStart(controller: DispatchController, context?: object | null): void {
@@ -119,23 +142,42 @@ export class Attempt implements DispatchHandler, Answer {
   }
 
   private take(part: Part): void {
-    if (this.state === 'held') this.held.push(part);
+    // What comes while some is still held comes after it.
+    if (this.state === 'held' || (this.state === 'accepted' && this.held.length > 0)) this.held.push(part);
     else if (this.state === 'accepted') this.handOn(part);
   }
 
+  /** All that is held, up to where the handler pauses or aborts. */
+  private handOnHeld(begin?: () => void): void {
+    // Resumed by the handler itself, in the middle of what is handed on to it: that goes on.
+    if (this.isHandingOn) return;
+    this.isHandingOn = true;
+    try {
+      begin?.();
+      while (this.held.length > 0 && !this.caller.paused) this.handOn(this.held.shift()!);
+    } catch (error) {
+      this.failCaller(error as Error);
+    } finally {
+      this.isHandingOn = false;
+    }
+    if (!this.isEnded && !this.caller.paused) this.controller!.resume();
+  }
+
   private handOn(part: Part): void {
+    this.isOver = !('chunk' in part);
     if ('chunk' in part) this.handler.onResponseData?.(this.caller, part.chunk);
     else if ('trailers' in part) this.handler.onResponseEnd?.(this.caller, part.trailers);
     else this.handler.onResponseError?.(this.caller, part.error);
   }
 
-  /** The caller's handler threw: as undici has it, that ends the request, and the handler is told. */
+  /** The caller's handler threw: as undici has it, that ends the request, and the handler is told, unless it knows already. */
   private failCaller(error: Error): void {
-    if (this.isEnded) this.handler.onResponseError?.(this.caller, error);
-    else this.abort(error);
+    this.held = [];
+    if (!this.isEnded) this.abortSent(error);
+    else if (!this.caller.aborted) this.handOn({ error });
   }
 
-  private abort(reason: Error): void {
+  private abortSent(reason: Error): void {
     if (this.controller) this.controller.abort(reason);
     else this.stopped = reason;
   }

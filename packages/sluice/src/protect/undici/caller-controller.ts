@@ -4,12 +4,15 @@
  */
 import type { DispatchController } from './dispatch.ts';
 
+/** The attempt whose answer is the caller's. */
+export type Followed = Pick<DispatchController, 'rawHeaders' | 'rawTrailers' | 'abort' | 'pause' | 'resume'>;
+
 export class CallerController implements DispatchController {
   aborted = false;
   paused = false;
   reason: Error | null = null;
   private readonly giveUp = new AbortController();
-  private attempt: DispatchController | undefined;
+  private attempt: Followed | undefined;
 
   /** Aborted when the caller gives up. */
   get signal(): AbortSignal {
@@ -43,7 +46,7 @@ export class CallerController implements DispatchController {
   }
 
   /** This attempt's answer is the caller's. */
-  follow(attempt: DispatchController): void {
+  follow(attempt: Followed): void {
     this.attempt = attempt;
     if (this.paused) attempt.pause();
   }

@@ -509,6 +509,168 @@ describe('the controller of the caller', () => {
     expect(sent[0]!.controller.aborted).toBe(true);
   });
 
+  // biome-ignore format: aligned rows
+  it.each<[what: string, at: string, isOver: boolean, events: string[]]>([
+    [ 'at the head',                   '200', false, ['start', '200', 'error: enough'] ],
+    [ 'at the head of one that is over', '200', true, ['start', '200', 'error: enough'] ],
+    [ 'in the middle',                 'a',   false, ['start', '200', 'a', 'error: enough'] ],
+    [ 'in the middle of one that is over', 'a', true, ['start', '200', 'a', 'error: enough'] ],
+    [ 'when all was handed on',        'end', true,  ['start', '200', 'a', 'b', 'end'] ],
+  ])('aborts an answer that was held, %s', async (_, at, isOver, events) => {
+    const { ask, sent } = begin();
+    const asked = ask({}, { [at]: () => asked.controller.abort(new Error('enough')) });
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.data('a');
+    sent[0]!.data('b');
+    if (isOver) sent[0]!.end();
+    await turn();
+    expect(asked.events).toEqual(events);
+    expect(sent[0]!.log).toEqual(isOver ? [] : ['abort: enough']);
+    expect(asked.controller).toMatchObject({ aborted: true, reason: { message: 'enough' } });
+  });
+
+  it('tells a handler once that aborts an answer and throws', async () => {
+    for (const isOver of [false, true]) {
+      const { ask, sent } = begin();
+      const asked = ask(
+        {},
+        {
+          '200': () => {
+            asked.controller.abort(new Error('enough'));
+            throw new Error('a mistake');
+          },
+        },
+      );
+      await turn();
+      sent[0]!.answer(200);
+      if (isOver) sent[0]!.end();
+      await turn();
+      expect(asked.events).toEqual(['start', '200', 'error: enough']);
+    }
+  });
+
+  it('pauses an answer that was held, wherever it is, and whether or not it is over', async () => {
+    for (const isOver of [false, true]) {
+      const { ask, sent } = begin();
+      const pause = () => asked.controller.pause();
+      const asked = ask({}, { '200': pause, a: pause });
+      await turn();
+      sent[0]!.answer(200);
+      sent[0]!.data('a');
+      sent[0]!.data('b');
+      if (isOver) sent[0]!.end();
+      await turn();
+      expect(asked.events).toEqual(['start', '200']);
+      asked.controller.resume();
+      expect(asked.events).toEqual(['start', '200', 'a']);
+      // What comes meanwhile comes after what is held.
+      if (!isOver) sent[0]!.end();
+      expect(asked.events).toEqual(['start', '200', 'a']);
+      asked.controller.resume();
+      expect(asked.events).toEqual(['start', '200', 'a', 'b', 'end']);
+      // The connection of one that is over may be another's by now.
+      expect(sent[0]!.log).toEqual(isOver ? [] : ['pause', 'pause']);
+    }
+  });
+
+  it('resumes in the middle of what is handed on, which stays in order', async () => {
+    const { ask, sent } = begin();
+    const asked = ask(
+      {},
+      {
+        a: () => {
+          asked.controller.pause();
+          asked.controller.resume();
+          asked.events.push('after a');
+        },
+      },
+    );
+    await turn();
+    sent[0]!.answer(200);
+    sent[0]!.data('a');
+    sent[0]!.data('b');
+    await turn();
+    expect(asked.events).toEqual(['start', '200', 'a', 'after a', 'b']);
+    expect(sent[0]!.log).toEqual(['pause', 'resume']);
+  });
+
+  it('aborts an answer that is paused, and what was held reaches nobody', async () => {
+    for (const isOver of [false, true]) {
+      const { ask, sent } = begin();
+      const asked = ask({}, { '200': () => asked.controller.pause() });
+      await turn();
+      sent[0]!.answer(200);
+      sent[0]!.data('a');
+      if (isOver) sent[0]!.end();
+      await turn();
+      asked.controller.abort(new Error('enough'));
+      asked.controller.resume();
+      expect(asked.events).toEqual(['start', '200', 'error: enough']);
+    }
+  });
+
+  it('fails an answer whose handler throws when it is resumed', async () => {
+    for (const isOver of [false, true]) {
+      const { ask, sent } = begin();
+      const asked = ask(
+        {},
+        {
+          '200': () => asked.controller.pause(),
+          a: () => {
+            throw new Error('a mistake');
+          },
+        },
+      );
+      await turn();
+      sent[0]!.answer(200);
+      sent[0]!.data('a');
+      sent[0]!.data('b');
+      if (isOver) sent[0]!.end();
+      await turn();
+      asked.controller.resume();
+      expect(asked.events).toEqual(['start', '200', 'a', 'error: a mistake']);
+    }
+  });
+
+  it('is that of undici to a real answer: paused and aborted at its head', async () => {
+    const { origin } = await serve((_, response) => response.end('hello'));
+    const dispatch = (dispatcher: Dispatcher, onHead: (controller: Dispatcher.DispatchController) => void) =>
+      new Promise<string[]>((resolve) => {
+        const events: string[] = [];
+        dispatcher.dispatch(
+          { origin, path: '/', method: 'GET' },
+          {
+            onRequestStart: () => undefined,
+            onResponseStart(controller) {
+              events.push('head');
+              onHead(controller);
+            },
+            onResponseData: () => void events.push('data'),
+            onResponseEnd: () => resolve([...events, 'end']),
+            onResponseError: (_, error) => resolve([...events, error.message]),
+          },
+        );
+      });
+    const plain = new Agent();
+    toClose.push(() => plain.destroy());
+    for (const dispatcher of [plain, agent()]) {
+      expect(await dispatch(dispatcher, (controller) => controller.abort(new Error('enough')))).toEqual([
+        'head',
+        'enough',
+      ]);
+      let isPaused = true;
+      const paused = dispatch(dispatcher, (controller) => {
+        controller.pause();
+        setImmediate(() => {
+          isPaused = false;
+          controller.resume();
+        });
+      });
+      expect([await paused, isPaused]).toEqual([['head', 'data', 'end'], false]);
+    }
+  });
+
   it('aborts the body', async () => {
     const { ask, sent } = begin();
     const asked = ask();
