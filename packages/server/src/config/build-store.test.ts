@@ -346,7 +346,7 @@ store: { type: cluster, nodes: [a:6380, localhost:6380] }
                                         ^ store.nodes[1] is where listen.resp of this service is: it would ask itself. Write where the nodes are.
 =====
 store: { type: cluster, nodes: [a:1], token: 5 }
-                                             ^ store.token must be text, got a number.
+                                             ^ store.token must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints, got a number.
 =====
 store: { type: cluster, nodes: [a:1], deadline: soon }
                                                 ^ store.deadline must be a time above 0, such as 250ms, 10s, 1m, 1h, 1d, or a number of milliseconds, got "soon".

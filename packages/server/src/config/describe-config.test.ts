@@ -40,8 +40,8 @@ rules:
     window: 10s
     tiers: { free: { limit: 10, window: 1m }, paid: { algorithm: fixed-window, limit: 1000, window: 1d } }
     onStoreFailure: local
-allow: [{ ip: a }]
-deny: [{ ip: b }, { ip: c }]
+allow: [{ ip: 192.0.2.1 }]
+deny: [{ ip: 192.0.2.2 }, { ip: 192.0.2.3 }]
 store: { type: redis, url: "redis://user:hunter2@redis:6379/1?password=hunter2", timeout: 1s }
 listen: { http: false, grpc: "[::1]:5", admin: 9 }
 security: { tokens: [hunter2, hunter3], tls: { certificate: /etc/hosts, key: /etc/hosts, clientAuthority: /etc/hosts } }

@@ -36,8 +36,8 @@ const rows: [before: string, after: string, expected: Partial<ConfigDiff>][] = [
   [`rules: [${a}]`, `rules: [${a.replace('1m', '60000')}, ${b}]`, { added: ['b'] }],
   ['limits: { idle: 1m }', 'limits: { idle: 60000 }', {}],
   // What applies at once.
-  ['allow: []', 'allow: [{ ip: a }]', { applied: ['allow'] }],
-  ['deny: []', 'deny: [{ ip: a }]', { applied: ['deny'] }],
+  ['allow: []', 'allow: [{ ip: 192.0.2.1 }]', { applied: ['allow'] }],
+  ['deny: []', 'deny: [{ ip: 192.0.2.1 }]', { applied: ['deny'] }],
   ['ipv6Subnet: 56', 'ipv6Subnet: 64', { applied: ['ipv6Subnet'] }],
   ['logs: { level: info }', 'logs: { level: warn }', { applied: ['logs.level'] }],
   ['security: { token: x }', 'security: { token: y }', { applied: ['security.tokens'] }],

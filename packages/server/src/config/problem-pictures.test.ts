@@ -135,6 +135,12 @@ listen: { http: { host: a } }
 tracing: { endpoint: collector }
                      ^ tracing.endpoint must be an address that begins with http:// or https://, got "collector".
 =====
+tracing: { endpoint: "http://" }
+                     ^ tracing.endpoint must be an address with a host, such as http://127.0.0.1:4318/v1/traces; this one cannot be read.
+=====
+tracing: { endpoint: "http://me:hunter2@" }
+                     ^ tracing.endpoint must be an address with a host, such as http://127.0.0.1:4318/v1/traces; this one cannot be read.
+=====
 tracing: { sampleRatio: 1 }
 ^ tracing.endpoint is missing; it must be an address that begins with http:// or https://.
 =====
@@ -302,10 +308,16 @@ listen: { admin: 8080 }
                  ^ listen.admin is port 8080, and so is listen.http. Each door needs a port of its own.
 =====
 security: { token: 5 }
-                   ^ security.token must be text, got a number.
+                   ^ security.token must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints, got a number.
+=====
+security: { token: "a b" }
+                   ^ security.token must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints, got other text.
 =====
 security: { tokens: [hunter2, [hunter2]] }
-                              ^ security.tokens[1] must be text, got a list.
+                              ^ security.tokens[1] must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints, got a list.
+=====
+security: { tokens: [hunter2, pässwort] }
+                              ^ security.tokens[1] must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints, got other text.
 =====
 security: { tokenFile: /nowhere/tokens }
                        ^ security.tokenFile names /nowhere/tokens, which cannot be read: it does not exist.

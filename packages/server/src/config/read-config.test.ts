@@ -225,6 +225,17 @@ describe('a file that cannot be read is a problem without a line', () => {
   });
 });
 
+test.each(['a b', 'pässwort'])(
+  'a file with %j, which is no token, is a problem that names the line and not the text',
+  (wrong) => {
+    const path = join(folder, 'wrong-tokens');
+    writeFileSync(path, `good\n\n${wrong}\n`);
+    expect(problemsOf({ text: `security: { tokenFile: ${path} }` }).map(problemLine)).toEqual([
+      `configuration:1:24  security.tokenFile names ${path}, whose line 3 is no token: it must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints.`,
+    ]);
+  },
+);
+
 test('a file of tokens without a token is a problem that names the file', () => {
   const path = join(folder, 'no-tokens');
   const problems = problemsOf({ text: `security: { tokenFile: ${path} }` });
@@ -559,7 +570,7 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
     fc.string({ unit: 'binary' }),
   );
 
-  test.each(['cl.throttle', 'cl.throttle/slow', 'ad-hoc', 'envoy', 'envoy/edge', '{"algorithm":"gcra"}'])(
+  test.each(['cl.throttle', 'cl.throttle/slow', 'ad-hoc', 'deny-list', 'envoy', 'envoy/edge', '{"algorithm":"gcra"}'])(
     'of a rule named %s, which is the name of something else',
     (name) => {
       const text = `rules:\n  - { name: '${name}', algorithm: gcra, limit: 1, window: 1s }\n`;
@@ -567,8 +578,31 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
     },
   );
 
+  test('of a list of addresses with what is none', () => {
+    const text = 'allow: { ip: 10.0.0.0/33 }\ndeny:\n  - user: bob\n  - ip: office\n';
+    expect(readConfig({ text })).toMatchObject({
+      problems: [
+        { line: 1, path: 'allow.ip', message: expect.stringContaining('got "10.0.0.0/33"') },
+        { line: 4, path: 'deny[1].ip', message: expect.stringContaining('got "office"') },
+      ],
+    });
+    expect(problemsOf({ text: 'allow: { ip: 10.0.0.0/8 }\ndeny: [{ ip: "192.0.2.*" }]\n' })).toEqual([]);
+  });
+
   test('of a merge with what is no map', () => {
     expect(readConfig({ text: 'rules: []\n<<: 7\n' })).toMatchObject({ problems: [{ line: 2, column: 1 }] });
+    // Neither a comment, nor a text, nor a merge that is right.
+    const lines = [
+      '# << is how',
+      'x: &x { a: "<<" }',
+      'logs: { <<: *x, level: info }',
+      'deny:',
+      '  - { a: b, <<: [*x, 5] }',
+    ];
+    expect(readConfig({ text: lines.join('\n') })).toMatchObject({
+      problems: [{ line: 5, column: 13, message: 'What is merged with "<<" must be a map, or an alias of one.' }],
+    });
+    expect(readConfig({ text: 'x:\n  !!merge "<<": 7\n' })).toMatchObject({ problems: [{ line: 2, path: '<<' }] });
   });
 
   test('of text', () => {

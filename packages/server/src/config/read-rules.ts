@@ -1,13 +1,13 @@
-/** The list under `rules`: what the library makes of each, and what it has against them. */
-import type { Rule } from 'sluice';
+/** The list under `rules`, and those of who always or never passes: what the library makes of each, and what it has against them. */
+import { type Match, type Rule, rules as rulesOf, SluiceError } from 'sluice';
 import type { Path } from './problem.ts';
 import { policyProblems, type RuleProblem, readRule } from './rule-problems.ts';
 import type { StructureProblem } from './structure.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
-// What state and metrics beside the rules are kept under: CL.THROTTLE, policies of requests, Envoy's limits.
-const reserved = /^(cl\.throttle|ad-hoc$|envoy(\/|$)|\{)/;
+// What state and metrics beside the rules are kept under: CL.THROTTLE, policies of requests, Envoy's limits, the deny-list.
+const reserved = /^(cl\.throttle|ad-hoc$|deny-list$|envoy(\/|$)|\{)/;
 
 export interface ReadRules {
   readonly rules: readonly Rule[];
@@ -50,7 +50,27 @@ export function readRules(
         message: `is ${JSON.stringify(rule.name)}, as rules[${first}].name is. State belongs to the name: give each rule its own.`,
       });
   });
+  problems.push(...listProblems(data, form));
   return { rules: { rules, ruleData: list as readonly Data[] }, problems };
+}
+
+function listProblems(data: Data, form: readonly StructureProblem[]): RuleProblem[] {
+  return (['allow', 'deny'] as const).flatMap((list) => {
+    const given = data[list];
+    if (given === undefined || form.some(({ path }) => path[0] === list)) return [];
+    const matches = (Array.isArray(given) ? given : [given]) as readonly Match[];
+    return matches.flatMap((match, i) => {
+      const at: Path = Array.isArray(given) ? [list, i] : [list];
+      try {
+        rulesOf([], { [list]: match });
+        return [];
+      } catch (error) {
+        if (!(error instanceof SluiceError)) throw error;
+        const [, field, message] = /^match\.(\S+) (.*)$/s.exec(error.message) ?? [];
+        return [{ path: field === undefined ? at : [...at, field], message: message ?? error.message }];
+      }
+    });
+  });
 }
 
 /** The rule without the fields that are none: the library would only say so again. */

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig } from './read-config.ts';
 import { type ConfigWatch, type WatchConfigOptions, watchConfig } from './watch-config.ts';
+import { contentOf } from './watched-content.ts';
 
 let folder: string;
 let file: string;
@@ -99,6 +100,55 @@ test('a file put in the place of the old one is a change, and so is the next', a
     await until(`changed: ${workers}`);
   }
   expect(changes()).toEqual(['changed: 2', 'changed: 3', 'changed: 4']);
+});
+
+test('a change between the reading and the watch is a change', async () => {
+  writeFileSync(file, 'workers: 1');
+  const read = readConfig({ path: file });
+  if ('problems' in read) throw new Error('it is right');
+  replace('workers: 2');
+  const changed: unknown[] = [];
+  await start({
+    paths: read.watched,
+    content: read.watchedContent,
+    onChange: () => void changed.push(readConfig({ path: file })),
+  });
+  expect(changed).toMatchObject([{ config: { workers: 2 } }]);
+});
+
+test('what was read is no change, whichever files it was', async () => {
+  mkdirSync(join(folder, 'limits'));
+  writeFileSync(join(folder, 'limits', 'a.yaml'), 'domain: a');
+  writeFileSync(join(folder, 'tokens'), 'secret');
+  writeFileSync(file, 'security: { tokenFile: tokens }\nenvoy: { directory: limits }\n');
+  const read = readConfig({ path: file });
+  if ('problems' in read) throw new Error('it is right');
+  expect(read.watchedContent).toBe(await contentOf(read.watched));
+  const changed: unknown[] = [];
+  await start({ paths: read.watched, content: read.watchedContent, onChange: () => void changed.push('changed') });
+  expect(changed).toEqual([]);
+});
+
+test('other files are followed from then on, with what has changed since they were read', async () => {
+  const other = join(folder, 'other.yaml');
+  writeFileSync(file, 'workers: 1');
+  writeFileSync(other, 'old');
+  const content = await contentOf([file, other]);
+  await start({
+    onChange() {
+      see('changed');
+      // As a reload does that finds another file named.
+      watch?.follow({ paths: [file, other], content });
+    },
+  });
+  replace('workers: 2');
+  await until('changed');
+  seen.length = 0;
+  // `content` is that of before: the first change is known as soon as it follows.
+  await until('changed');
+  seen.length = 0;
+  writeFileSync(other, 'new');
+  await until('changed');
 });
 
 /** As Kubernetes does: the files are in a new folder, and a link that leads to the folder is swapped. */

@@ -16,6 +16,12 @@ describe('networkOf', () => {
     ['not an address', 56, 'not an address'],
     ['1:2:3', 56, '1:2:3'],
     ['203.0.113.9:8080', 56, '203.0.113.9:8080'],
+    // Parts of a URL, that are none of an address.
+    ['::1]#[', 56, '::1]#['],
+    ['::1]:80/[', 56, '::1]:80/['],
+    ['a@[::1', 56, 'a@[::1'],
+    ['::\t1', 56, '::\t1'],
+    ['::1%25eth0\n]#[', 56, '::1%25eth0\n]#['],
   ])('%s by /%d is %s', (address, bits, network) => {
     expect(networkOf(address, bits)).toBe(network);
   });

@@ -18,11 +18,15 @@ export function addressGroups(address: string): number[] | undefined {
   return [0, 0, 0, 0, 0, 0xffff, a * 256 + b, c * 256 + d];
 }
 
+const ipv6Text = /^([\da-f:.]+)(?:%.*)?$/i;
+
 /** The eight groups of an IPv6 address, or undefined when the text is not one. */
 function ipv6Groups(address: string): number[] | undefined {
-  // A URL's host is the platform's own parser: it checks the address and writes it in one canonical way.
-  const url = `http://[${address.replace(/%.*$/, '')}]`;
-  if (!URL.canParse(url)) return undefined;
+  // A URL's host is the platform's own parser: it checks the address and writes it in one canonical way. What is no part of an address may be one
+  // of a URL, and would end the host early.
+  const [, withoutZone] = ipv6Text.exec(address) ?? [];
+  const url = `http://[${withoutZone}]`;
+  if (withoutZone === undefined || !URL.canParse(url)) return undefined;
   const [head = '', tail] = new URL(url).hostname.slice(1, -1).split('::');
   const groups = (part = '') => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
   const after = groups(tail);

@@ -16,7 +16,10 @@ export interface Override {
 
 export interface ActiveOverride {
   readonly rule: string;
+  /** As the rule knows it. */
   readonly key: string;
+  /** As it was given, where that was another way to write it. Under another `ipv6Subnet` this is the one to give again. */
+  readonly givenKey?: string;
   readonly override: Override;
   /** `Infinity` when it has no end. */
   readonly expiresAtMs: number;
@@ -59,14 +62,14 @@ export function overridesOf(rule: string, clock: Clock) {
 
   return {
     /** Tried on the rule's policies first, so that a wrong one is refused here and not at the next request. */
-    set(key: string, given: Override, policies: readonly Policy[]): void {
+    set(key: string, givenKey: string, given: Override, policies: readonly Policy[], endMs?: number): void {
       knownFields('override', given, 'limit window burst expiresIn');
       // A copy: what the caller does with its own afterwards is no longer an override.
       const override = { ...given };
       const { expiresIn, ...fields } = override;
       if (Object.keys(fields).length === 0) throw invalid('override', 'a change of limit, window or burst', override);
-      const expiresAtMs =
-        expiresIn === undefined ? Number.POSITIVE_INFINITY : clock.now() + parseDuration(expiresIn, 'expiresIn');
+      const leftMs = expiresIn === undefined ? Number.POSITIVE_INFINITY : parseDuration(expiresIn, 'expiresIn');
+      const expiresAtMs = endMs ?? clock.now() + leftMs;
       for (const policy of policies) overridden(policy, override);
       if (byKey.size >= maxOverrides && !byKey.has(key)) {
         throw new SluiceError(
@@ -74,7 +77,7 @@ export function overridesOf(rule: string, clock: Clock) {
           `Rule "${rule}" has ${maxOverrides} overrides. Use tiers for groups of keys.`,
         );
       }
-      byKey.set(key, { rule, key, override, expiresAtMs });
+      byKey.set(key, { rule, key, ...(givenKey !== key && { givenKey }), override, expiresAtMs });
       note(key, clock.now());
       changed.set(override, new WeakMap());
     },
@@ -85,7 +88,7 @@ export function overridesOf(rule: string, clock: Clock) {
     },
     /** When the policy of a key changed last; long ago where it never did. */
     changedMs: (key: string) => changes.get(key) ?? Number.NEGATIVE_INFINITY,
-    list: () => [...byKey.keys()].flatMap((key) => find(key) ?? []),
+    list: (keys: Iterable<string> = byKey.keys()) => [...keys].flatMap((key) => find(key) ?? []),
     /** The policy for a key: the rule's, unless overridden. */
     apply(key: string, policy: Policy): Policy {
       const active = find(key);

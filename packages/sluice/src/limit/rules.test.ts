@@ -229,6 +229,23 @@ describe('rules', () => {
     expect(limits.check({}).tightest?.remaining).toBe(0);
   });
 
+  it.each(['192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:0201', '2001:DB8::1', '2001:db8:0:0:0:0:0:1', '10.1.2.3'])(
+    'know who is on a list however the address is written: %s',
+    (ip) => {
+      const list = [{ ip: '192.0.2.1' }, { ip: '2001:db8::1' }, { ip: '10.0.0.0/8' }];
+      expect(rules([], { deny: list }).check({ ip })).toMatchObject({ allowed: false, list: 'deny' });
+      expect(rules([], { allow: list, deny: { ip: '*' } }).check({ ip })).toMatchObject({ list: 'allow' });
+      expect(rules([], { deny: list }).check({ ip: '192.0.2.2' })).toMatchObject({ allowed: true });
+    },
+  );
+
+  it('refuse lists and matches of addresses that are none', () => {
+    expect(() => rules([], { deny: [{ ip: '10.0.0.0/33' }] })).toThrow('match.ip must be an address');
+    expect(() => rules([{ name: 'r', match: { ip: 'localhost' }, policy: perMinute(1) }])).toThrow(
+      'Rule "r": match.ip must be an address',
+    );
+  });
+
   it('give back places taken under concurrency rules', () => {
     const limits = rules([
       { name: 'in-flight', key: 'user', policy: concurrency({ limit: 1 }) },
@@ -480,6 +497,56 @@ describe('overrides', () => {
     limits.reset('per-ip', '2001:DB8:0::1');
     expect(limits.peek({ ip: '2001:db8::2' }, { cost: 0 }).tightest?.remaining).toBe(3);
     expect(limits.removeOverride('per-ip', '2001:db8::3')).toBe(true);
+  });
+
+  it('know an address among several fields, and keep the key as it was given beside', () => {
+    const limits = rules(
+      [
+        { name: 'listed', key: ['ip'], policy: perMinute(1) },
+        { name: 'per-path', key: ['ip', 'path'], policy: perMinute(1) },
+        { name: 'per-user', key: ['user', 'path'], policy: perMinute(1) },
+      ],
+      { clock: new TestClock(0) },
+    );
+    limits.override('listed', '2001:db8::1', { limit: 3 });
+    limits.override('per-path', '2001:DB8::1|/a%7Cb', { limit: 4 });
+    limits.override('per-user', '2001:DB8::1|/', { limit: 5 });
+    const { decisions } = limits.check({ ip: '2001:db8::9', path: '/a|b' });
+    expect(decisions.map(({ rule, limit }) => [rule, limit])).toEqual([
+      ['listed', 3],
+      ['per-path', 4],
+    ]);
+    expect(limits.checkKey('per-path', '2001:db8:0:0:0:0:0:1|/a%7Cb')).toMatchObject({ limit: 4, remaining: 2 });
+    expect(limits.check({ user: '2001:DB8::1', path: '/' }).tightest).toMatchObject({ limit: 5 });
+    expect(limits.overrides().map(({ key, givenKey }) => [key, givenKey])).toEqual([
+      ['2001:db8:0:0:0:0:0:0/56', '2001:db8::1'],
+      ['2001:db8:0:0:0:0:0:0/56|/a%7Cb', '2001:DB8::1|/a%7Cb'],
+      ['2001:DB8::1|/', undefined],
+    ]);
+    expect(limits.overrides('listed', '2001:db8::77')).toMatchObject([{ override: { limit: 3 } }]);
+    expect(limits.overrides('listed', '2001:db9::1')).toEqual([]);
+    expect(limits.overrides('listed')).toHaveLength(1);
+    expect(limits.removeOverride('per-path', '2001:db8::5|/a%7Cb')).toBe(true);
+  });
+
+  it.each(['2001:db8::/48', '192.0.2.0/24', '192.0.2.1/32'])('refuse the network %s, that is no key', (network) => {
+    const limits = rules([{ name: 'per-ip', key: 'ip', policy: perMinute(1) }]);
+    expect(() => limits.override('per-ip', network, { limit: 3 })).toThrow(
+      `key must be an address, or an IPv6 network of 56 bits, got "${network}".`,
+    );
+    limits.override('per-ip', '2001:db8::/56', { limit: 3 });
+    expect(limits.check({ ip: '2001:db8::1' }).tightest).toMatchObject({ limit: 3 });
+  });
+
+  it('can be brought back with their end', () => {
+    const clock = new TestClock(0);
+    const limits = rules([{ name: 'r', key: 'user', policy: perMinute(1) }], { clock });
+    limits.override('r', 'ann', { limit: 3, expiresIn: '1h' }, 5000);
+    expect(limits.overrides()).toEqual([
+      { rule: 'r', key: 'ann', override: { limit: 3, expiresIn: '1h' }, expiresAtMs: 5000 },
+    ]);
+    clock.set(5000);
+    expect(limits.overrides()).toEqual([]);
   });
 
   it('are copies, and cut what a bucket starts with to what fits', () => {

@@ -15,7 +15,7 @@ import { invalid, SluiceError } from '../vocabulary/errors.ts';
 import { checkCost, knownFields, oneOf, type Policy } from '../vocabulary/policy.ts';
 import { checkSubnet } from './ip-address.ts';
 import { type ActiveOverride, type Override, overridesOf } from './overrides.ts';
-import { everyone, type KeyOf, keyReader, type Match, matcher, type Subject } from './subject.ts';
+import { everyone, type KeyOf, keyReader, type Match, matcher, normalKey, type Subject } from './subject.ts';
 
 /** A rule has a policy, or tiers, or both. */
 export type Rule = RuleOptions &
@@ -123,11 +123,15 @@ export interface Rules<M extends Mode = 'sync'> {
   keyOf(rule: string, subject: Subject): string | undefined;
   /** Forgets one key of a rule. */
   reset(rule: string, key: string): Reply<M, Decision>;
-  /** Another limit for one key of a rule, from the next check on; what was used stays used. */
-  override(rule: string, key: string, override: Override): void;
+  /**
+   * Another limit for one key of a rule, from the next check on; what was used stays used. With `expiresAtMs`, for one that is brought
+   * back, it ends then, and not `expiresIn` from now.
+   */
+  override(rule: string, key: string, override: Override, expiresAtMs?: number): void;
   /** Ends an override; false when there was none. */
   removeOverride(rule: string, key: string): boolean;
-  overrides(): ActiveOverride[];
+  /** All of them; those of one rule; or, with a key, the one of that key. */
+  overrides(rule?: string, key?: string): ActiveOverride[];
   counts(): Record<string, RuleCounts>;
 }
 
@@ -136,6 +140,8 @@ interface ReadRule {
   readonly rule: Rule;
   readonly applies: (subject: Subject) => boolean;
   readonly keyOf: (subject: Subject) => string | undefined;
+  /** A key that was given instead, as the store knows it. */
+  readonly stateKey: (key: string) => string;
   readonly policyOf: (subject: Subject) => Policy;
   /** The policies that do not depend on a request. */
   readonly fixedPolicies: readonly Policy[];
@@ -218,7 +224,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
     const one = ruleOf(rule);
     const subject = call.tier === undefined ? {} : { tier: call.tier };
-    const check = checkOf(one, stateKey(one, key), subject, checkCost(call.cost ?? 1), call, operation);
+    const check = checkOf(one, one.stateKey(key), subject, checkCost(call.cost ?? 1), call, operation);
     return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
       const { allowed } = decision as Decision;
       if (operation === 'check') one.counts[allowed ? 'allowed' : 'refused'] += 1;
@@ -247,18 +253,18 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
         asked.forEach(({ counts }, at) => {
           counts[decisions[at]?.allowed ? 'allowed' : 'refused'] += 1;
         });
-        if (decisions.some(({ receipt }) => receipt !== undefined)) held.set(result, { checks, atMs: call.atMs });
+        if (decisions.some(({ receipt }) => receipt !== undefined)) held.set(result, { checks, call });
       }
       return result;
     });
   }
 
   // The checks behind a result that can be given back.
-  const held = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly atMs: number | undefined }>();
+  const held = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly call: RulesCall }>();
 
   /** Gives back the places, and of the reservations what `actual` leaves of them; once. */
   function settle(result: RulesResult, actual: number | undefined, call: TimeOptions): Answer<void> {
-    const { checks, atMs } = held.get(result) ?? { checks: [], atMs: undefined };
+    const { checks, call: taken } = held.get(result) ?? { checks: [], call: {} };
     const settled = checks.flatMap((check, i): Check[] => {
       const receipt = result.decisions[i]?.receipt;
       if (receipt === undefined) return [];
@@ -268,8 +274,11 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       return [{ ...ending, operation: 'settle', actual }];
     });
     held.delete(result);
+    if (settled.length === 0) return undefined;
+    // A request that was made again has two results for one reservation: whichever is settled first settles it.
+    const requestId = taken.requestId === undefined ? undefined : `${taken.requestId} settled`;
     // What was taken on the caller's own time is given back at that time, unless told another.
-    return settled.length === 0 ? undefined : andThen(store.apply(settled, timeOf(call.atMs ?? atMs)), () => undefined);
+    return andThen(store.apply(settled, timeOf(call.atMs ?? taken.atMs), requestId), () => undefined);
   }
 
   function reserve(subject: Subject, call: RulesReserveCall = {}): Answer<RulesReservation<Mode>> {
@@ -309,7 +318,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
             `Rule "${rule}" has no fixed policy to reset a key by. Reset it in the store.`,
           );
         }
-        const state = stateKey(found, key);
+        const state = found.stateKey(key);
         const check: Check = {
           name: rule,
           key: state,
@@ -321,15 +330,18 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       },
     }),
     keyOf: (rule: string, subject: Subject) => keyIn(subject, ruleOf(rule)),
-    override(rule: string, key: string, override: Override): void {
-      const found = ruleOf(rule);
-      found.overrides.set(stateKey(found, key), override, found.fixedPolicies);
+    override(rule: string, key: string, override: Override, expiresAtMs?: number): void {
+      const { overrides, stateKey, fixedPolicies } = ruleOf(rule);
+      overrides.set(stateKey(key), String(key), override, fixedPolicies, expiresAtMs);
     },
     removeOverride(rule: string, key: string): boolean {
-      const found = ruleOf(rule);
-      return found.overrides.remove(stateKey(found, key));
+      const { overrides, stateKey } = ruleOf(rule);
+      return overrides.remove(stateKey(key));
     },
-    overrides: () => read.flatMap(({ overrides }) => overrides.list()),
+    overrides: (rule?: string, key?: string) =>
+      (rule === undefined ? read : [ruleOf(rule)]).flatMap(({ overrides, stateKey }) =>
+        overrides.list(key === undefined ? undefined : [stateKey(key)]),
+      ),
     counts: () => Object.fromEntries(read.map(({ rule, counts }) => [rule.name, { ...counts }])),
   } as unknown as Rules<M>;
 }
@@ -358,6 +370,13 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
       rule,
       applies: (subject) => matches(subject) && !skips(subject),
       keyOf: keyReader(key, ipv6Subnet),
+      stateKey(given) {
+        if (typeof given !== 'string' && typeof given !== 'number') throw invalid('key', 'a string', given);
+        if (key === everyone && given !== everyone) {
+          throw invalid('key', `"${everyone}": everyone shares the one budget of rule "${name}"`, given);
+        }
+        return normalKey(key, String(given), ipv6Subnet);
+      },
       policyOf(subject) {
         const tier = subject.tier;
         if (typeof tier === 'string' && Object.hasOwn(tiers, tier)) return tiers[tier] as Policy;
@@ -379,15 +398,6 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
 function keyIn(subject: Subject, { applies, keyOf }: ReadRule): string | undefined {
   const key: unknown = applies(subject) ? keyOf(subject) : undefined;
   return key === undefined || key === null ? undefined : String(key);
-}
-
-/** A key as the store knows it: an address of a rule by `ip` may be written in any way. */
-function stateKey({ rule, keyOf }: ReadRule, key: string): string {
-  if (typeof key !== 'string' && typeof key !== 'number') throw invalid('key', 'a string', key);
-  if ((rule.key ?? everyone) === everyone && key !== everyone) {
-    throw invalid('key', `"${everyone}": everyone shares the one budget of rule "${rule.name}"`, key);
-  }
-  return String((rule.key === 'ip' ? keyOf({ ip: key }) : undefined) ?? key);
 }
 
 function listed(matches: Match | readonly Match[] = []): (subject: Subject) => boolean {

@@ -59,6 +59,61 @@ describe('a match', () => {
     expect(matcher(match as never)(subject as never)).toBe(expected);
   });
 
+  // biome-ignore format: aligned rows
+  it.each([
+    // pattern                        address                     matches
+    ['192.0.2.1',                     '::ffff:192.0.2.1',         true ],
+    ['192.0.2.1',                     '::FFFF:c000:0201',         true ],
+    ['192.0.2.1',                     '192.0.2.10',               false],
+    ['::ffff:192.0.2.1',              '192.0.2.1',                true ],
+    ['2001:db8::1',                   '2001:DB8::1',              true ],
+    ['2001:db8::1',                   '2001:db8:0:0:0:0:0:1',     true ],
+    ['2001:DB8:0:0:0:0:0:1',          '2001:db8::1',              true ],
+    ['2001:db8::1',                   '2001:db8::2',              false],
+    ['fe80::1',                       'fe80::1%eth0',             true ],
+    ['10.0.0.0/8',                    '10.9.8.7',                 true ],
+    ['10.0.0.0/8',                    '::ffff:10.9.8.7',          true ],
+    ['10.0.0.0/8',                    '110.9.8.7',                false],
+    ['2001:db8::/32',                 '2001:db8:1::1',            true ],
+    ['2001:db8::/32',                 '2001:db9::1',              false],
+    ['192.0.2.*',                     '::ffff:192.0.2.9',         true ],
+    ['192.0.2.*',                     '192.0.20.9',               false],
+    ['10.*.1',                        '10.2.3.1',                 true ],
+    ['2001:0DB8:*',                   '2001:db8::1',              true ],
+    ['2001:db8:0:*',                  '2001:db8::1',              true ],
+    ['2001:db8:*',                    '2001:db80::1',             false],
+    ['2001:*:1',                      '2001:db8::1',              true ],
+    ['*',                             '2001:db8::1',              true ],
+    ['*',                             'unknown',                  true ],
+    ['0.0.0.0/0',                     'unknown',                  false],
+    [['192.0.2.1', '10.0.0.0/8'],     '10.0.0.1',                 true ],
+  ])('of the address %j on %s is %s', (ip, address, expected) => {
+    expect(matcher({ ip })({ ip: address })).toBe(expected);
+    // Whatever was asked before.
+    expect(matcher({ ip: '0.0.0.0/0' })({ ip: '192.0.2.77' })).toBe(true);
+    expect(matcher({ ip })({ ip: address })).toBe(expected);
+  });
+
+  it.each([
+    '10.0.0.0/33',
+    '192.0.2',
+    '192.0.2.256',
+    'everybody',
+    '',
+    '2001:db8::*',
+    '10.0.0.*/8',
+    '*.example',
+    42,
+    null,
+  ])('refuses %j for an address', (ip) => {
+    expect(() => matcher({ ip } as never)).toThrow('match.ip must be an address, a network such as');
+  });
+
+  it('compares addresses in other fields as the texts they are', () => {
+    expect(matcher({ peer: '10.0.0.0/8' })({ peer: '10.0.0.1' })).toBe(false);
+    expect(matcher({ peer: '10.0.0.0/8' })({ peer: '10.0.0.0/8' })).toBe(true);
+  });
+
   it('may be a function', () => {
     expect(matcher(({ user }) => user === 'a')({ user: 'a' })).toBe(true);
   });

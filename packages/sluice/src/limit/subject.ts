@@ -3,7 +3,8 @@
  * A rule reads its key from it and says by it whether it applies.
  */
 import { invalid } from '../vocabulary/errors.ts';
-import { networkOf } from './ip-address.ts';
+import { addressGroups, networkOf } from './ip-address.ts';
+import { networkTest } from './networks.ts';
 
 export type Subject = Readonly<Record<string, unknown>>;
 
@@ -13,7 +14,10 @@ export type Subject = Readonly<Record<string, unknown>>;
  */
 export type KeyOf = string | readonly string[] | ((subject: Subject) => string | undefined);
 
-/** Which subjects a rule applies to: by field, with `*` for any text in it (a list means any of them), or a function. */
+/**
+ * Which subjects a rule applies to: by field, with `*` for any text in it (a list means any of them), or a function. The field `ip` is
+ * compared as an address, however it is written: with an address, a network (`'10.0.0.0/8'`), or a text with `*`.
+ */
 export type Match = Readonly<Record<string, string | readonly string[]>> | ((subject: Subject) => boolean);
 
 export const everyone = 'all';
@@ -44,6 +48,23 @@ export function keyReader(key: KeyOf, ipv6Subnet: number): (subject: Subject) =>
   };
 }
 
+/** A key as `keyReader` gives it: where it has an address, that may be written in any way. */
+export function normalKey(key: KeyOf, given: string, ipv6Subnet: number): string {
+  const fields = [key].flat();
+  const parts = fields.length > 1 ? given.split('|') : [given];
+  if (parts.length !== fields.length) return given;
+  return parts.map((part, i) => (fields[i] === 'ip' ? normalNetwork(part, ipv6Subnet) : part)).join('|');
+}
+
+/** An address, or the network that it counts as. */
+function normalNetwork(given: string, ipv6Subnet: number): string {
+  const [address = '', bits] = given.split('/');
+  if (bits === undefined || !addressGroups(address)) return networkOf(given, ipv6Subnet);
+  if (!address.includes(':') || Number(bits) !== ipv6Subnet)
+    throw invalid('key', `an address, or an IPv6 network of ${ipv6Subnet} bits`, given);
+  return networkOf(address, ipv6Subnet);
+}
+
 /** Fields come from requests: what has no text of its own must not make a check throw. */
 function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -61,13 +82,38 @@ export function matcher(match: Match | undefined): (subject: Subject) => boolean
   if (typeof match !== 'object' || match === null || Array.isArray(match))
     throw invalid('match', 'an object of fields, or a function', match);
   const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
-    const globs = [patterns].flat().map((pattern) => glob(field, pattern));
+    const globs = [patterns].flat().map((pattern) => (field === 'ip' ? addressTest(pattern) : glob(field, pattern)));
     return (subject) => {
       const value = subject[field];
       return value !== undefined && value !== null && globs.some((matches) => matches(textOf(value)));
     };
   });
   return (subject) => tests.every((test) => test(subject));
+}
+
+// Patterns of several lists and rules are asked about one address after the other: it is read once.
+let lastAddress = '';
+let lastGroups: number[] | undefined;
+
+/** A test for addresses. One that was written in another way, or reached another socket, is still the same caller. */
+function addressTest(pattern: unknown): (address: string) => boolean {
+  const text = String(pattern);
+  const isIn = networkTest(text);
+  if (isIn) {
+    return (address) => {
+      if (address !== lastAddress) {
+        lastGroups = addressGroups(address);
+        lastAddress = address;
+      }
+      return lastGroups !== undefined && isIn(lastGroups);
+    };
+  }
+  // Which groups a `::` beside a `*` stands for nobody can say.
+  if (!/^(?=.*\*)(?!.*::)([\d.*]+|[\da-f:*]+)$/i.test(text)) {
+    throw invalid('match.ip', 'an address, a network such as "2001:db8::/32", or an address with * and no ::', pattern);
+  }
+  const matches = glob('ip', text.toLowerCase().replace(/(^|:)0+(?=[\da-f])/g, '$1'));
+  return (address) => matches(networkOf(address, 128).replace('/128', ''));
 }
 
 /** A test for `*` patterns. Parts are looked for one after the other, so that no value, however hostile, takes long. */

@@ -82,6 +82,20 @@ it('holds for a request of many rules', () => {
   expect(guard.check({}).tightest?.remaining).toBe(1);
 });
 
+it.each([
+  ['cancelled twice', 0, 0],
+  ['cancelled, and then committed', 0, 1],
+  ['committed, and then cancelled', 1, 0],
+])('settles a reservation once that was made twice: %s', (_, first, second) => {
+  const guard = rules([{ name: 'all', policy }]);
+  const one = guard.reserve({}, { cost: 2, requestId: 'r1' });
+  const again = guard.reserve({}, { cost: 2, requestId: 'r1' });
+  guard.check({});
+  one.commit(first);
+  again.commit(second);
+  expect(guard.peek({}, { cost: 0 }).tightest?.remaining).toBe(2 - first);
+});
+
 it('names a request id that is none', () => {
   expect(() => limiter(policy).check('a', { requestId: '' })).toThrow('requestId must be a text, got ""');
 });
