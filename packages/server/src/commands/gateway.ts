@@ -7,6 +7,7 @@ import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../co
 import { secretsOf } from '../config/secrets.ts';
 import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
 import { serviceLog } from '../operations/log.ts';
+import { type Hangups, listenForHangups } from './hangups.ts';
 import { runUntilEnded } from './run-until-ended.ts';
 
 interface GatewayFlags {
@@ -39,6 +40,7 @@ SIGTERM ends the gateway when open requests are answered.
 }
 
 async function gateway(flags: GatewayFlags): Promise<void> {
+  const hangups = listenForHangups();
   const options = optionsOf(flags);
   if (typeof options === 'string') {
     process.stderr.write(`${options}\n`);
@@ -58,7 +60,8 @@ async function gateway(flags: GatewayFlags): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  await run(read, () => readConfig(options), flags.banner ?? process.stdout.isTTY === true);
+  const hasBanner = flags.banner ?? process.stdout.isTTY === true;
+  await run(read, { readAgain: () => readConfig(options), hangups, hasBanner });
 }
 
 /** What is wrong with the flags, or what to read. */
@@ -74,18 +77,24 @@ function optionsOf({ config, upstream, listen, admin }: GatewayFlags): ReadConfi
   return { text: JSON.stringify({ gateway }), environment: process.env, overrides };
 }
 
+interface RunParts {
+  readAgain(): ReadConfigResult;
+  readonly hangups: Hangups;
+  /** Prints the addresses for a person. */
+  readonly hasBanner: boolean;
+}
+
 async function run(
-  { config, watched }: Extract<ReadConfigResult, { config: Config }>,
-  readAgain: () => ReadConfigResult,
-  hasBanner: boolean,
+  { config, watched, watchedContent }: Extract<ReadConfigResult, { config: Config }>,
+  { readAgain, hangups, hasBanner }: RunParts,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
   const { service, listening, hasStudio, reopenAccessLog } = await runUntilEnded(
     log,
-    () => startGateway({ config, watched, readConfig: readAgain, log }),
+    () => startGateway({ config, watched, watchedContent, readConfig: readAgain, log }),
     startProblem,
   );
-  process.on('SIGHUP', () => {
+  hangups.answerWith(() => {
     reopenAccessLog();
     void service.reload();
   });

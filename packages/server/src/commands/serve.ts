@@ -10,6 +10,7 @@ import { EnvoyFilesError, problemText } from '../envoy/file-problem.ts';
 import { serviceLog } from '../operations/log.ts';
 import type { DoorName } from '../operations/metrics.ts';
 import { type RunningService, startService } from '../serve/start-service.ts';
+import { type Hangups, listenForHangups } from './hangups.ts';
 import { runUntilEnded } from './run-until-ended.ts';
 
 interface ServeFlags {
@@ -56,6 +57,7 @@ SIGHUP reads the configuration again, SIGTERM ends the service when open request
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
+  const hangups = listenForHangups();
   const options: ReadConfigOptions = {
     path: flags.config,
     environment: process.env,
@@ -78,7 +80,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     process.exitCode = 2;
     return;
   }
-  await run(read, () => readConfig(options), flags.banner ?? process.stdout.isTTY === true);
+  const hasBanner = flags.banner ?? process.stdout.isTTY === true;
+  await run(read, { readAgain: () => readConfig(options), hangups, hasBanner });
 }
 
 /** Who names the address of a store means that store. */
@@ -88,10 +91,16 @@ function storeMeantBy({ redis, etcd, clusterNodes }: ServeFlags): string | undef
   return clusterNodes === undefined ? undefined : 'cluster';
 }
 
+interface RunParts {
+  readAgain(): ReadConfigResult;
+  readonly hangups: Hangups;
+  /** Prints the addresses for a person. */
+  readonly hasBanner: boolean;
+}
+
 async function run(
-  { config, watched }: Extract<ReadConfigResult, { config: Config }>,
-  readAgain: () => ReadConfigResult,
-  hasBanner: boolean,
+  { config, watched, watchedContent }: Extract<ReadConfigResult, { config: Config }>,
+  { readAgain, hangups, hasBanner }: RunParts,
 ): Promise<void> {
   const log = serviceLog({ level: config.logs.level, secrets: secretsOf(config) });
   const { service, listening, studio } = await runUntilEnded(
@@ -100,6 +109,7 @@ async function run(
       startService({
         config,
         watched,
+        watchedContent,
         readConfig: readAgain,
         log,
         onDeath(error) {
@@ -115,7 +125,7 @@ async function run(
       }),
     (error) => startProblem(error, config),
   );
-  process.on('SIGHUP', () => void service.reload());
+  hangups.answerWith(() => void service.reload());
   log.info({ listening: addresses(listening), workers: config.workers, rules: config.rules.length }, 'listening');
   if (hasBanner) process.stdout.write(banner({ listening, studio }, config));
 }

@@ -25,6 +25,7 @@ import { showValue } from './problem.ts';
 import type { ReadRules } from './read-rules.ts';
 import { readTokens } from './read-tokens.ts';
 import { configSchema } from './schema.ts';
+import { type WatchedPath, watchedPath } from './watched-content.ts';
 
 export interface BuildInput extends Given {
   readonly rules: ReadRules;
@@ -33,7 +34,7 @@ export interface BuildInput extends Given {
 export interface BuiltConfig {
   readonly config: Config;
   /** Files and folders whose change is a change of the configuration. */
-  readonly watched: readonly string[];
+  readonly watched: readonly WatchedPath[];
 }
 
 /** The result means something only while the list of problems is empty. */
@@ -42,9 +43,11 @@ export function buildConfig(input: BuildInput): BuiltConfig {
   const sound = Object.fromEntries(Object.entries(input.data).filter(([name]) => !list.has(name)));
   const build: Build = { ...input, data: sound, settings: withDefaults(sound, configSchema) as Settings };
   const { settings } = build;
-  const { envoy, tracing } = settings;
+  const { envoy } = settings;
   const tokenFile = settings.security?.tokenFile === undefined ? [] : [resolved(build, ['security', 'tokenFile'])];
   const directory = envoy === undefined ? [] : [existing(build, ['envoy', 'directory'], 'folder')];
+  // Before any of them is read; folders and certificates are read by whoever starts what the configuration says.
+  const watched = [...directory, ...tokenFile].map(watchedPath);
   gatewayProblems(input);
   const gateway = settings.gateway && buildGateway(build, settings.gateway, settings.listen.host as string);
   const config: Config = {
@@ -64,14 +67,14 @@ export function buildConfig(input: BuildInput): BuiltConfig {
       responseHeaders: envoy.responseHeaders as boolean,
     },
     logs: settings.logs,
-    tracing,
+    tracing: tracingOf(build),
     drainMs: milliseconds(build, ['drain'], settings.drain),
     studio: settings.studio,
     gateway,
   };
   // A certificate is renewed by writing another one over it.
   const certificates = Object.values(gateway?.tls ?? {}).filter((file) => file !== undefined);
-  return { config, watched: [...directory, ...tokenFile, ...certificates] };
+  return { config, watched: [...watched, ...certificates.map(watchedPath)] };
 }
 
 /** The file's settings with defaults, before they are turned into the configuration's units. The schema holds what this says. */
@@ -140,6 +143,16 @@ function limitsOf(build: Build): Config['limits'] {
     idleMs: milliseconds(build, ['limits', 'idle'], limits.idle),
     requestMs: milliseconds(build, ['limits', 'request'], limits.request),
   };
+}
+
+function tracingOf({ list, settings: { tracing } }: Build): TracingConfig | undefined {
+  // What it is instead may hold a password, and is not shown.
+  if (tracing !== undefined && !URL.canParse(tracing.endpoint))
+    list.add(
+      ['tracing', 'endpoint'],
+      'must be an address with a host, such as http://127.0.0.1:4318/v1/traces; this one cannot be read.',
+    );
+  return tracing;
 }
 
 function workersOf({ data, list, settings: { workers, store } }: Build): number {

@@ -17,6 +17,7 @@ import { type Origin, type ProblemList, problemList } from './problem-list.ts';
 import { type ReadRules, readRules } from './read-rules.ts';
 import { settings } from './settings.ts';
 import { structureProblems } from './structure.ts';
+import { joinedContent, watchedPath } from './watched-content.ts';
 import { whyNot } from './why-not.ts';
 import { largestFileBytes, readYaml } from './yaml-source.ts';
 
@@ -31,17 +32,18 @@ export interface ReadConfigOptions {
   readonly overrides?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
+/** What to watch, and what was known of it before it was read. */
+export interface WatchedFiles {
+  /** Files and folders whose change is a change of the configuration, absolute. */
+  readonly watched: readonly string[];
+  /** What stood in them (`watched-content.ts`). */
+  readonly watchedContent: string;
+}
+
 export type ReadConfigResult = {
   /** What was read, by the name of its file, so that problems can be shown with their lines. */
   readonly sources: Readonly<Record<string, string>>;
-} & (
-  | {
-      readonly config: Config;
-      /** Files and folders whose change is a change of the configuration, absolute. */
-      readonly watched: readonly string[];
-    }
-  | { readonly problems: readonly Problem[] }
-);
+} & (({ readonly config: Config } & WatchedFiles) | { readonly problems: readonly Problem[] });
 
 export type Data = Readonly<Record<string, unknown>>;
 
@@ -50,6 +52,7 @@ export function readConfig(options: ReadConfigOptions = {}): ReadConfigResult {
   const path = options.path ?? (options.text === undefined ? environment[configVariable] || undefined : undefined);
   const file = path ?? 'configuration';
   const { given, problems: wrongVariables } = readEnvironment(environment);
+  const own = path === undefined ? [] : [watchedPath(resolve(path))];
   const read = options.text === undefined && path !== undefined ? readText(path) : { text: options.text };
   if ('problem' in read) {
     return {
@@ -88,8 +91,13 @@ export function readConfig(options: ReadConfigOptions = {}): ReadConfigResult {
   });
   const problems = [...fromSource, ...list.all(), ...wrongVariables];
   if (problems.length > 0) return { problems, sources };
-  const { config, watched } = build;
-  return { config, watched: [...(path === undefined ? [] : [resolve(path)]), ...watched], sources };
+  const files = [...own, ...build.watched];
+  return {
+    config: build.config,
+    watched: files.map((file) => file.path),
+    watchedContent: joinedContent(files.map(({ content }) => content)),
+    sources,
+  };
 }
 
 /** Form first; where the library has more to say about a value of a rule, it is heard instead. */

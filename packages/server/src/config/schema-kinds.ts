@@ -3,6 +3,7 @@
  * concern one type says the same, and a wrong value is one problem in one place. `errorMessage` is what editors show, and what
  * `sluice validate` says after the name of the field.
  */
+import { tokenForm, tokenPattern } from '../service/tokens.ts';
 
 export interface SettingSchema {
   readonly type: string | readonly string[];
@@ -102,6 +103,11 @@ export function number(
 
 export function text(about: About & { readonly writeOnly?: boolean }): SettingSchema {
   return { type: 'string', ...about, minLength: 1, errorMessage: 'must be text' };
+}
+
+/** A secret that travels in headers. */
+export function token(about: About): SettingSchema {
+  return { ...text({ ...about, writeOnly: true }), pattern: tokenPattern, errorMessage: tokenForm };
 }
 
 /** A file or folder. In the file it starts from the file's own folder, elsewhere from where the process runs. */

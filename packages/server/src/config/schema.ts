@@ -17,6 +17,7 @@ import {
   type SettingSchema,
   section,
   text,
+  token,
   wholeNumber,
 } from './schema-kinds.ts';
 import { storeSchema } from './store-schema.ts';
@@ -48,11 +49,11 @@ const listen = section(
 const security = section(
   { description: 'Who may ask. Without a token and without `tls.clientAuthority`: everyone who reaches a door.' },
   {
-    token: text({ description: 'Opens every door: HTTP bearer, RESP `AUTH`, gRPC metadata.', writeOnly: true }),
+    token: token({ description: 'Opens every door: HTTP bearer, RESP `AUTH`, gRPC metadata.' }),
     tokens: {
       type: 'array',
       description: 'More tokens, each as good as `token`: the old and the new one while you change them.',
-      items: text({ description: 'A token.', writeOnly: true }),
+      items: token({ description: 'A token.' }),
       writeOnly: true,
       errorMessage: 'must be a list of texts',
     },
@@ -70,7 +71,14 @@ const limits = section(
     bodyBytes: bytes({ description: 'The largest request.', default: '1mb' }),
     keyBytes: bytes({ description: 'The longest key.', default: '1kb' }),
     batchItems: wholeNumber({ from: 1 }, { description: 'The most items of a batch.', default: 1000 }),
-    connections: wholeNumber({ from: 1 }, { description: 'Connections open at once, of each door.', default: 20_000 }),
+    connections: wholeNumber(
+      { from: 1 },
+      {
+        description:
+          'Connections open at once, of each door. With several `workers` each thread takes an equal share of them, and who takes a connection the kernel decides: a thread whose share is used up refuses while others still have room.',
+        default: 20_000,
+      },
+    ),
     pipelineDepth: wholeNumber(
       { from: 1 },
       { description: 'Commands of one connection that are being answered at once.', default: 10_000 },

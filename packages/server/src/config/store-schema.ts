@@ -1,6 +1,6 @@
 /** Where the counts live. Each kind of store takes its own fields; a description begins with the kinds that take it. */
 import { mustBeRedisAddress, redisAddressPattern } from './redis-address.ts';
-import { choice, duration, flag, path, type SettingSchema, section, text, wholeNumber } from './schema-kinds.ts';
+import { choice, duration, flag, path, type SettingSchema, section, text, token, wholeNumber } from './schema-kinds.ts';
 
 const host = '(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@,?#\\[\\]]+)';
 const etcdAddress = `https?://${host}:\\d{1,5}/?`;
@@ -157,10 +157,7 @@ export const storeSchema = section(
       { pattern: nodeAddress, mustBe: 'host:port, such as 10.0.0.1:6380' },
     ),
     nodesTls: flag({ description: '`cluster`: nodes are spoken to by TLS.', default: false }),
-    token: text({
-      description: '`cluster`: what opens the doors of the nodes: one of their `security.tokens`.',
-      writeOnly: true,
-    }),
+    token: token({ description: '`cluster`: what opens the doors of the nodes: one of their `security.tokens`.' }),
     deadline: duration({
       description:
         '`cluster`: how long an answer may take before `onStoreFailure` of the rule applies. At most `grace` of the nodes: grants that are older are not strict.',

@@ -11,13 +11,20 @@
 import { watch as watchFolder } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Log } from '../service/log.ts';
 import { contentOf, signatureOf } from './watched-content.ts';
 
-export interface WatchConfigOptions {
+/** What is watched. */
+export interface Watched {
   /** Files and folders. In folders, the YAML files count. */
   readonly paths: readonly string[];
+  /** What stood in them before they were read (`contentOf`); what stands there by now may be another. Default: what is found. */
+  readonly content?: string | undefined;
+}
+
+export interface WatchConfigOptions extends Watched {
   /** Called once for each change, never while the last call is still at work. */
   readonly onChange: () => void | Promise<void>;
   readonly log: Log;
@@ -30,6 +37,8 @@ export interface WatchConfigOptions {
 export interface ConfigWatch {
   /** From here on no change is missed. */
   readonly ready: Promise<void>;
+  /** From now on these, where they are others than before. May be called by `onChange`. */
+  follow(watched: Watched): void;
   close(): Promise<void>;
 }
 
@@ -41,13 +50,14 @@ const deepestFolder = 8;
 
 export function watchConfig(options: WatchConfigOptions): ConfigWatch {
   const { onChange, log, quietMs = 100, everyMs = 10_000 } = options;
-  const paths = options.paths.map((path) => resolve(path));
-  if (paths.length === 0) return { ready: Promise.resolve(), close: async () => undefined };
-
+  let paths = absolute(options);
+  // Those that will be watched when all that waits is done.
+  let latestPaths = paths;
   let isClosed = false;
   let quiet: NodeJS.Timeout | undefined;
   let postponements = 0;
   let known: { readonly content: string; readonly signature: string };
+  let stopListening = async (): Promise<void> => undefined;
   // Looks and changes go one after the other, and no more than one waits.
   let work: Promise<void> = Promise.resolve();
   let isLookWaiting = false;
@@ -95,32 +105,46 @@ export function watchConfig(options: WatchConfigOptions): ConfigWatch {
           everyMs,
         ).unref();
 
-  async function start(): Promise<() => Promise<void>> {
-    known = { signature: await signatureOf(paths), content: await contentOf(paths) };
-    const stopListening = await watchFolders(paths, onEvent, (error) =>
+  async function listen({ content }: Watched): Promise<void> {
+    if (isClosed) return;
+    const stopBefore = stopListening;
+    known = { signature: await signatureOf(paths), content: content ?? (await contentOf(paths)) };
+    stopListening = await watchFolders(paths, onEvent, (error) =>
       log.warn(
         { err: error, everyMs },
         'the configuration cannot be watched for events; it is looked at every so often',
       ),
     );
+    await stopBefore();
     // Something may have changed before the first event could be heard.
-    enqueue(look);
-    return stopListening;
+    if (!isClosed && paths.length > 0) await look();
   }
 
-  const started = start();
-  work = started.then(() => undefined);
+  const started = listen(options);
+  work = started;
   return {
     ready: started.then(() => work),
+    follow(next) {
+      const nextPaths = absolute(next);
+      if (isClosed || isDeepStrictEqual(nextPaths, latestPaths)) return;
+      latestPaths = nextPaths;
+      work = work.then(() => {
+        paths = nextPaths;
+        return listen(next);
+      });
+    },
     async close() {
       isClosed = true;
       clearTimeout(quiet);
       clearInterval(every);
-      const stopListening = await started;
-      await stopListening();
       await work;
+      await stopListening();
     },
   };
+}
+
+function absolute({ paths }: Watched): readonly string[] {
+  return paths.map((path) => resolve(path));
 }
 
 /** Resolves when events can be heard. */

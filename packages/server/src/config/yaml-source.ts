@@ -13,6 +13,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type Scalar,
   visit,
   type YAMLError,
 } from 'yaml';
@@ -94,6 +95,11 @@ export function readYaml(text: string): YamlSource {
         if (alias.resolve(document) !== undefined) return;
         wrong.push({ ...at(alias.range?.[0] ?? 0), path: '', message: wordsByCode.BAD_ALIAS as string });
       },
+      // The parser takes any value after the merge key, and would find out only later, when it no longer knows where.
+      Pair(_, { key, value }) {
+        if (!isMergeKey(key) || canBeMerged(value, document)) return;
+        wrong.push({ ...at(key.range?.[0] ?? 0), path: '<<', message: wrongMerge });
+      },
     });
     const problems = wrong.filter(({ line }, i) => wrong.findIndex((other) => other.line === line) === i);
     if (problems.length > 0) return { data: undefined, problems, positionOf: () => at(0) };
@@ -111,15 +117,23 @@ export function readYaml(text: string): YamlSource {
         0,
         `The file has aliases that stand for more than ${mostAliases} repetitions. Write them out, or fewer.`,
       );
-    // The parser takes any value after the merge key, and finds out only here.
-    if ((error as Error).message.startsWith('Merge sources'))
-      return broken(
-        '<<',
-        Math.max(0, text.indexOf('<<')),
-        'What is merged with "<<" must be a map, or an alias of one.',
-      );
     throw error;
   }
+}
+
+const wrongMerge = 'What is merged with "<<" must be a map, or an alias of one.';
+
+/** The parser's own mark: in quotes it is a name like any other. */
+function isMergeKey(key: unknown): key is Scalar {
+  return isScalar(key) && typeof key.value === 'symbol';
+}
+
+/** A map, or a list of maps; each may be an alias. */
+function canBeMerged(value: unknown, document: Document): boolean {
+  const meant = isAlias(value) ? value.resolve(document) : value;
+  // An alias of nothing is a problem of its own.
+  if (meant === undefined || isMap(meant)) return true;
+  return isSeq(meant) && meant.items.every((item) => isMap(isAlias(item) ? item.resolve(document) : item));
 }
 
 function syntaxMessage({ code, message }: YAMLError): string {

@@ -97,6 +97,32 @@ describe('limit', () => {
     expect(await metric(running, 'sluice_gateway_refused_requests_total{route="default",reason="limit"}')).toBe(1);
   });
 
+  it('has one set of headers: ours where a rule was asked, else those of the member', async () => {
+    const own = {
+      'x-ratelimit-limit': '7',
+      'x-ratelimit-resource': 'search',
+      ratelimit: '"own";r=7',
+      'ratelimit-policy': '"own";q=7',
+      'ratelimit-remaining': '7',
+      'retry-after': '7',
+    };
+    const one = await member((_, response) => response.writeHead(200, own).end());
+    const { url } = await gateway({
+      rules,
+      gateway: {
+        routes: [{ name: 'free', match: { path: '/free' }, rules: [] }, { name: 'others' }],
+        upstreams: to(one),
+      },
+    });
+    expect((await ask(`${url}/free`)).headers).toMatchObject(own);
+    const { headers } = await ask(`${url}/limited`);
+    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'ratelimit-policy': '"per-ip";q=2;w=3600' });
+    expect(headers.ratelimit).toMatch(/^"per-ip";r=1;t=\d+$/);
+    // What the member says of itself.
+    expect(headers['retry-after']).toBe('7');
+    expect([headers['x-ratelimit-resource'], headers['ratelimit-remaining']]).toEqual([undefined, undefined]);
+  });
+
   it('asks only the rules that the route names, with one state for all routes', async () => {
     const one = await member();
     const { url } = await gateway({

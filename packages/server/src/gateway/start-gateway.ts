@@ -27,7 +27,7 @@ import { type OpenStore, openStore } from '../service/open-store.ts';
 import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
 import { Tokens } from '../service/tokens.ts';
-import { restoreState, saveRegularly, saveState } from '../state/kept-state.ts';
+import { memoryFiles, restoreState, stateSaver } from '../state/kept-state.ts';
 import { version } from '../version.ts';
 import { type Administration, administered, noDescriptors, openAdministration } from './administration.ts';
 import { openFront } from './front/front.ts';
@@ -43,6 +43,8 @@ export interface GatewayOptions {
   readonly config: Config;
   /** Files and folders whose change is a change of the configuration. */
   readonly watched: readonly string[];
+  /** What stood in them before they were read; what changes until they are watched is a change, too. Default: what stands there then. */
+  readonly watchedContent?: string;
   /** Reads the configuration again. */
   readConfig(): ReadConfigResult;
   readonly log: ServiceLog;
@@ -155,8 +157,13 @@ async function startOver(
   if (gateway.admin) {
     admin = await openAdministration(gateway.admin, service, config, { tokens, meter: adminMeter, log, site });
   }
-  const saving = saveRegularly(config, limiting.save, log);
-  const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
+  const saver = stateSaver(
+    config,
+    memoryFiles(config, opened, () => limiting.local.overrides()),
+    log,
+  );
+  const watch = watchConfig({ ...reloads.watched, onChange: () => void reloads.reload(), log });
+  reloads.onWatched = (watched) => watch.follow(watched);
   await watch.ready;
 
   async function stop(): Promise<void> {
@@ -165,10 +172,12 @@ async function startOver(
     front.stopListening();
     await front.drain(config.drainMs);
     await admin?.close(config.drainMs);
-    clearInterval(saving);
     await plans.end();
-    await limiting.save();
-    await opened.close();
+    try {
+      await saver.end();
+    } finally {
+      await opened.close();
+    }
   }
 
   let stopped: Promise<void> | undefined;
@@ -186,12 +195,13 @@ async function startOver(
 
 /** The rules over the store, with what was used in the last run. */
 async function startLimiting(opened: OpenStore, config: Config, log: ServiceLog) {
-  const overrides = await restoreState(config, opened, log);
+  const restored = await restoreState(config, opened, log);
   const checks = new CheckMeter(ruleNames(config));
   const refusals = refusedKeys();
   const { store, largeStore } = opened;
   const local = new LocalService({ store, largeStore, checks, refusals, envoy: noDescriptors }, withRoutes(config));
-  tellDropped(local.restoreOverrides(overrides));
+  local.restoreNames(restored.names);
+  tellDropped(local.restoreOverrides(restored.overrides));
 
   function tellDropped(dropped: readonly ActiveOverride[]): void {
     if (dropped.length > 0)
@@ -213,7 +223,6 @@ async function startLimiting(opened: OpenStore, config: Config, log: ServiceLog)
       checks.setRules(ruleNames(next));
       return limitsOf(next);
     },
-    save: () => saveState(config, opened, local.overrides()),
   };
 }
 

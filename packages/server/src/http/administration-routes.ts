@@ -27,12 +27,23 @@ const ofKey: Readonly<Record<string, Parameter>> = {
   },
 };
 
+const tier: Parameter = {
+  in: 'query',
+  description: "Which of the rule's tiers. Default: as for a subject without a tier.",
+  schema: { type: 'string' },
+  example: 'paid',
+};
+
 const noSuchRule = { description: 'There is no such rule.', type: problemType, schema: ref('Problem') } as const;
 
 /** Goes on only if the rule is there: a name in a path that leads nowhere is a 404. */
-function withRule(call: Call, next: (rule: string, key: string) => Answer<Reply>): Answer<Reply> {
+function withRule(
+  call: Call,
+  next: (rule: string, key: string) => Answer<Reply>,
+  besideKey: readonly string[] = [],
+): Answer<Reply> {
   const [name] = call.parameters as [string];
-  const key = namedKey(call);
+  const key = namedKey(call, besideKey);
   return andThen(call.service.ruleData(), (data) => {
     const names = data.map((one) => String(one.name));
     if (names.includes(name)) return next(name, key);
@@ -57,31 +68,48 @@ export function byQuery(route: Route): Route {
       operationId: `${operationId}ByQuery`,
       summary: `The same with ?key=, for any key: ${summary}`,
       parameters: {
-        rule,
+        ...route.operation.parameters,
         key: { ...(ofKey.key as Parameter), in: 'query', isRequired: true, example: '..' },
       },
     },
   };
 }
 
-/** From the path, or else from the query. */
-function namedKey({ parameters, query, limits: { keyBytes } }: Call): string {
-  const [, inPath] = parameters;
-  const fields = query.split('&').filter((field) => field !== '');
-  const [given, ...others] = fields.filter((field) => /^key(?:=|$)/.test(field));
+/** From the path, or else from the query, where there may be other parameters beside it. */
+function namedKey(call: Call, besideKey: readonly string[]): string {
+  const [, inPath] = call.parameters;
+  const given = parameterOf(call, 'key');
   if (inPath !== undefined) {
     if (given === undefined) return inPath;
     throw new Problem(400, `The key is given twice: ${shown(inPath)} in the path, and in the query. Leave one out.`);
   }
   if (given === undefined)
     throw new Problem(400, 'The key is missing. Give it as the last part of the path, or as ?key=.');
-  if (others.length > 0) throw new Problem(400, `key is given ${fields.length} times in the query. Give it once.`);
-  const other = fields.find((field) => field !== given);
-  if (other !== undefined) throw new Problem(400, `There is no query parameter ${shown(other)}. There is key.`);
+  const known = ['key', ...besideKey];
+  const other = fieldsOf(call).find((field) => !known.includes(nameOf(field)));
+  if (other !== undefined)
+    throw new Problem(400, `There is no query parameter ${shown(other)}. There is ${known.join(' and ')}.`);
+  return given;
+}
+
+function fieldsOf({ query }: Call): string[] {
+  return query.split('&').filter((field) => field !== '');
+}
+
+function nameOf(field: string): string {
+  return field.split('=', 1)[0] as string;
+}
+
+/** One parameter of the query; undefined where it is not there. */
+function parameterOf(call: Call, name: string): string | undefined {
+  const [given, ...others] = fieldsOf(call).filter((field) => nameOf(field) === name);
+  if (given === undefined) return undefined;
+  if (others.length > 0)
+    throw new Problem(400, `${name} is given ${others.length + 1} times in the query. Give it once.`);
   // As forms write it, a plus is a blank.
-  const encoded = given.slice('key='.length).replaceAll('+', '%20');
-  if (encoded === '') throw new Problem(400, 'key must be text, got "".');
-  return percentDecoded(encoded, { name: 'key', place: 'query', keyBytes });
+  const encoded = given.slice(name.length + 1).replaceAll('+', '%20');
+  if (encoded === '') throw new Problem(400, `${name} must be text, got "".`);
+  return percentDecoded(encoded, { name, place: 'query', keyBytes: call.limits.keyBytes });
 }
 
 export const listRules: Route = {
@@ -174,17 +202,20 @@ export const inspectKey: Route = {
     operationId: 'inspectKey',
     summary: 'Where a key stands. Nothing is taken.',
     tag: 'administration',
-    parameters: ofKey,
+    parameters: { ...ofKey, tier },
     responses: {
       200: { description: 'What a check would be answered now.', type: jsonType, schema: ref('KeyState') },
       404: noSuchRule,
     },
   },
   answer: (call) =>
-    withRule(call, (name, key) =>
-      andThen(call.service.inspect(name, key), (state) =>
-        jsonReply({ ...state, decision: decisionData(state.decision) }),
-      ),
+    withRule(
+      call,
+      (name, key) =>
+        andThen(call.service.inspect(name, key, parameterOf(call, 'tier')), (state) =>
+          jsonReply({ ...state, decision: decisionData(state.decision) }),
+        ),
+      ['tier'],
     ),
 };
 

@@ -94,7 +94,7 @@ export function realService({ store: storeOf, rules = rulesText }: OpenOptions =
     throttle: (...given) => local.throttle(...given),
     shouldRateLimit: (request) => local.shouldRateLimit(request),
     ruleData: () => local.ruleData(),
-    inspect: (rule, key) => local.inspect(rule, key),
+    inspect: (rule, key, tier) => local.inspect(rule, key, tier),
     reset: (rule, key) => local.reset(rule, key),
     override: (rule, key, override) => local.override(rule, key, override),
     removeOverride: (rule, key) => local.removeOverride(rule, key),

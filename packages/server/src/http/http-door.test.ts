@@ -372,6 +372,28 @@ describe('administration', () => {
     ]);
   });
 
+  it('knows the key of an override however its address is written', async () => {
+    expect((await ask('PUT', '/v1/overrides/per-ip/2001:db8::1', { limit: 3 })).status).toBe(204);
+    const active = {
+      rule: 'per-ip',
+      key: '2001:db8:0:0:0:0:0:0/56',
+      givenKey: '2001:db8::1',
+      override: { limit: 3 },
+      expiresAtMs: null,
+    };
+    expect((await ask('GET', '/v1/overrides')).json.overrides).toEqual([active]);
+    expect((await ask('GET', '/v1/keys/per-ip/2001:DB8::2')).json).toMatchObject({
+      key: '2001:DB8::2',
+      override: active,
+    });
+    const wrong = await ask('PUT', '/v1/overrides/per-ip/2001:db8::%2F48', { limit: 3 });
+    expect([wrong.status, wrong.json.detail]).toEqual([
+      400,
+      'key must be an address, or an IPv6 network of 56 bits, got "2001:db8::/48".',
+    ]);
+    expect((await ask('DELETE', '/v1/overrides/per-ip/2001:db8:0::')).status).toBe(204);
+  });
+
   // biome-ignore format: aligned rows
   it.each<[unknown, string]>([
     [ {},                  'override must be a change of limit, window or burst, got {}.' ],
@@ -393,6 +415,21 @@ describe('administration', () => {
     const reset = await ask('DELETE', '/v1/keys/per-user/42');
     expect([reset.status, reset.json.decision.remaining]).toEqual([200, 2]);
     expect((await check({ subject: { user: '42' } })).json.tightest.remaining).toBe(1);
+  });
+
+  it('shows where a key stands under a tier', async () => {
+    await reopen({
+      rules:
+        'rules:\n  - { name: r, key: user, algorithm: gcra, limit: 2, window: 1m, tiers: { "paid plan": { limit: 9 } } }',
+    });
+    await check({ subject: { user: '42', tier: 'paid plan' } });
+    const remaining = async (path: string) => (await ask('GET', path)).json.decision.remaining;
+    expect(await remaining('/v1/keys/r/42?tier=paid+plan')).toBe(8);
+    expect(await remaining('/v1/keys/r?tier=paid%20plan&key=42')).toBe(8);
+    expect(await remaining('/v1/keys/r/42')).toBe(1);
+    expect((await ask('DELETE', '/v1/keys/r?key=42&tier=paid')).json.detail).toBe(
+      'There is no query parameter "tier=paid". There is key.',
+    );
   });
 
   it('takes keys that are percent-encoded in the path', async () => {
@@ -424,7 +461,9 @@ describe('administration', () => {
     [ '/v1/keys/per-user?key',        400, 'key must be text, got "".' ],
     [ '/v1/keys/per-user/42?key=43',  400, 'The key is given twice: "42" in the path, and in the query. Leave one out.' ],
     [ '/v1/keys/per-user?key=4&key=4', 400, 'key is given 2 times in the query. Give it once.' ],
-    [ '/v1/keys/per-user?key=4&x=1',  400, 'There is no query parameter "x=1". There is key.' ],
+    [ '/v1/keys/per-user?key=4&x=1',  400, 'There is no query parameter "x=1". There is key and tier.' ],
+    [ '/v1/keys/per-user/42?tier=',   400, 'tier must be text, got "".' ],
+    [ '/v1/keys/per-user/42?tier=a&tier=b', 400, 'tier is given 2 times in the query. Give it once.' ],
     [ '/v1/keys/per-user?key=%ff',    400, 'key must be percent-encoded UTF-8 in the query, got "%ff". A percent sign itself is written %25.' ],
     [ '/v1/keys/nobody?key=42',       404, 'There is no rule "nobody". There are per-user, per-ip, watched.' ],
     [ '/v1/keys/per-user/%zz',        400, 'key must be percent-encoded UTF-8 in the path, got "%zz". A percent sign itself is written %25.' ],

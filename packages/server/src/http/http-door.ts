@@ -159,8 +159,8 @@ export function httpDoor(service: Service, settings: HttpDoorSettings): Door {
   const server = serverOf(tls, {
     requireHostHeader: false,
     maxHeaderSize: 16 * 1024,
-    // Slow requests are looked for so often: they may last so much longer.
-    connectionsCheckingInterval: Math.min(5000, Math.max(50, limits.requestMs / 4)),
+    // Slow requests are looked for so often: they may last so much longer. Node takes whole milliseconds only.
+    connectionsCheckingInterval: Math.ceil(Math.min(5000, Math.max(50, limits.requestMs / 4))),
   });
   const connections = new Connections(server, settings, check && answerCheck);
   server.on('request', handle);

@@ -49,6 +49,7 @@ describe('GET /v1/status', () => {
       expect.objectContaining({ name: 'cl.throttle', isConfigured: false }),
       expect.objectContaining({ name: 'ad-hoc', isConfigured: false }),
       expect.objectContaining({ name: 'envoy', isConfigured: false }),
+      expect.objectContaining({ name: 'deny-list', isConfigured: false }),
     ]);
     expect(json.topRefused).toEqual([{ rule: 'per-user', key: 'ann', refusals: 3, error: 0 }]);
     expect(json.revision).toEqual({ rules: 0, overrides: 0 });

@@ -174,7 +174,8 @@ export const schemas = {
   ActiveOverride: closed(
     {
       rule: text,
-      key: text,
+      key: { description: 'As the rule knows it: IPv6 addresses count by their network.', ...text },
+      givenKey: { description: 'As it was given, where that was another way to write it.', ...text },
       override: here('Override'),
       expiresAtMs: { description: 'Milliseconds since the epoch; null when it has no end.', type: ['number', 'null'] },
     },

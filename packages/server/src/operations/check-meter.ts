@@ -12,10 +12,10 @@ export const outcomes = ['allowed', 'refused', 'shadow-refused', 'error'] as con
 export type Outcome = (typeof outcomes)[number];
 
 /**
- * What is counted beside the configured rules: CL.THROTTLE, policies that came with the request, Envoy's descriptors. Policies of
- * requests share one name, because callers invent them; the same holds for any name that nobody configured.
+ * What is counted beside the configured rules: CL.THROTTLE, policies that came with the request, Envoy's descriptors, and what the
+ * deny-list refuses before any rule is asked. Policies of requests share one name, because callers invent them; the same holds for any name that nobody configured.
  */
-export const namesBesideRules = ['cl.throttle', 'ad-hoc', 'envoy'] as const;
+export const namesBesideRules = ['cl.throttle', 'ad-hoc', 'envoy', 'deny-list'] as const;
 
 /** From a check in memory to one that waits for a slow Redis; milliseconds. */
 export const durationBoundsMs = [

@@ -86,7 +86,7 @@ export function tracedService(service: Service, tracing: Tracing, protocol: Prot
 
     // Whoever administers the service is not traced.
     ruleData: () => service.ruleData(),
-    inspect: (rule, key) => service.inspect(rule, key),
+    inspect: (rule, key, tier) => service.inspect(rule, key, tier),
     reset: (rule, key) => service.reset(rule, key),
     override: (rule, key, override) => service.override(rule, key, override),
     removeOverride: (rule, key) => service.removeOverride(rule, key),

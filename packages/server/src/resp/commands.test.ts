@@ -1,5 +1,6 @@
+import { TestClock } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
-import { openDoor, type Value } from './resp-door.test-support.ts';
+import { beginning, openDoor, type Value } from './resp-door.test-support.ts';
 
 async function connected() {
   const open = await openDoor();
@@ -107,6 +108,32 @@ describe('HELLO', () => {
     expect(await connection.call('HELLO', 2)).toEqual(hello(2));
     expect(await connection.call('CONFIG', 'GET', 'save')).toEqual(['save', '']);
   });
+});
+
+test('what would have to wait is refused, since nobody can be told to wait here', async () => {
+  const { client } = await openDoor({ clock: new TestClock(1_700_000_000_000) });
+  const connection = await client();
+  const shaped = ['SLUICE.CHECK', 'shaped', 'ann'];
+  expect(await connection.call(...shaped)).toEqual([1, 6, 5, 0, 1000, 'shaped']);
+  expect(beginning(await connection.call(...shaped), 4)).toEqual([0, 6, 5, 1000]);
+  for (const policy of [
+    ['leaky-bucket', 1, 1000, 'BURST', 5],
+    ['smooth', 1, 1000],
+  ]) {
+    const allowed = async () => beginning(await connection.call('SLUICE.POLICY', 'ann', ...policy), 1);
+    expect([await allowed(), await allowed()]).toEqual([[1], [0]]);
+  }
+});
+
+test('CLIENT ID is another in each thread', async () => {
+  const ids = await Promise.all(
+    [0, 1, 2].map(async (threadNumber) => {
+      const { client } = await openDoor({ threadNumber });
+      return [await (await client()).call('CLIENT', 'ID'), await (await client()).call('CLIENT', 'ID')];
+    }),
+  );
+  expect(new Set(ids.flat()).size).toBe(6);
+  expect(ids[0]).toEqual([1, 2]);
 });
 
 test('CLIENT INFO and LIST say who is connected', async () => {

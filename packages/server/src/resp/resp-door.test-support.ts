@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { type Clock, gcra, limiter, memoryStore, rules, slidingLog } from 'sluice';
+import { type Clock, gcra, leakyBucket, memoryStore, rules, slidingLog } from 'sluice';
 import { onTestFinished } from 'vitest';
 import type { ClusterDoor } from '../cluster/view.ts';
 import type { LimitsConfig } from '../config/config.ts';
@@ -13,7 +13,7 @@ import { Throttle } from '../service/throttle.ts';
 import { Tokens } from '../service/tokens.ts';
 import { type RespService, respDoor } from './resp-door.ts';
 
-/** Three a minute of rule `per-user`, ten an hour of `burst`, and any policy that comes with a call. */
+/** Three a minute of rule `per-user`, ten an hour of `burst`, one a second of `shaped`, and any policy that comes with a call. */
 export function limitingService(clock?: Clock): RespService {
   const store = memoryStore({ ...(clock && { clock }), maxKeys: 10_000 });
   const throttle = new Throttle(store);
@@ -21,15 +21,22 @@ export function limitingService(clock?: Clock): RespService {
     [
       { name: 'per-user', key: 'user', policy: slidingLog({ limit: 3, window: '1m' }) },
       { name: 'burst', key: 'user', policy: gcra({ limit: 10, window: '1h', burst: 10 }) },
+      { name: 'shaped', key: 'user', policy: leakyBucket({ limit: 1, window: '1s', burst: 5 }) },
     ],
     { store },
   );
   return {
     throttle: (bytes, start, end, numbers, quantity) => throttle.check(bytes, start, end, numbers, quantity),
-    checkRule: (rule, key, { cost, requestId } = {}) =>
-      configured.checkKey(rule, key, { ...(cost !== undefined && { cost }), ...(requestId && { requestId }) }),
-    checkPolicy: (policy, key, { cost = 1 } = {}) =>
-      limiter(policy, { store, name: JSON.stringify(policy) }).check(key, cost),
+    checkRule: (rule, key, { cost, requestId, maxDelayMs } = {}) =>
+      configured.checkKey(rule, key, {
+        ...(cost !== undefined && { cost }),
+        ...(requestId && { requestId }),
+        ...(maxDelayMs !== undefined && { maxDelayMs }),
+      }),
+    checkPolicy(policy, key, { cost = 1, maxDelayMs } = {}) {
+      const [decision] = store.apply([{ name: JSON.stringify(policy), key, policy, cost, maxDelayMs }]);
+      return decision!;
+    },
     apply: (checks, requestId) => store.apply(checks, undefined, requestId),
   };
 }
@@ -76,6 +83,8 @@ export interface OpenDoorOptions {
   readonly tls?: TlsFiles;
   readonly clock?: Clock;
   readonly cluster?: ClusterDoor;
+  /** Default 0, as in the main thread. */
+  readonly threadNumber?: number;
   /** Default: any that is free. */
   readonly port?: number;
 }
@@ -103,7 +112,7 @@ export async function openDoor(options: OpenDoorOptions = {}): Promise<OpenDoor>
       log: { debug: () => undefined, info: () => undefined, warn: complain, error: complain },
       cluster: options.cluster,
     },
-    options.clock ? { clock: options.clock } : {},
+    { ...(options.clock && { clock: options.clock }), threadNumber: options.threadNumber ?? 0 },
   );
   await door.listen({ host: '127.0.0.1', port: options.port ?? 0 });
   onTestFinished(() => door.drain(0));

@@ -273,6 +273,11 @@ describe('tokens', () => {
     expect(await connection.call('PING')).toBe('PONG');
     const another = await client();
     expect(await another.call('HELLO', 3, 'AUTH', 'default', 'wrong')).toEqual(wrongPassword);
+    // A command that is wrong changes nothing, whatever it says before.
+    expect(await another.call('HELLO', 3, 'AUTH', 'default', 'first token', 'BOGUS')).toEqual(
+      new Error("ERR Syntax error in HELLO option 'BOGUS'"),
+    );
+    expect(await another.call('PING')).toEqual(noAuthentication);
     expect(await another.call('HELLO', 3, 'AUTH', 'default', 'first token', 'SETNAME', 'me')).toBeInstanceOf(Map);
     expect(await another.call('CLIENT', 'GETNAME')).toBe('me');
   });

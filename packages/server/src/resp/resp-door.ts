@@ -1,6 +1,7 @@
 /** The door for clients of Redis: it listens, counts who comes in, and ends what takes too long. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
+import { threadId } from 'node:worker_threads';
 import { type Clock, monotonicClock } from 'sluice';
 import type { Door, DoorSettings, ListenOn } from '../service/door.ts';
 import type { Service } from '../service/service.ts';
@@ -25,7 +26,12 @@ export type RespService = Pick<Service, 'throttle' | 'checkRule' | 'checkPolicy'
 export interface RespDoorOptions {
   /** Times idle and slow connections. Default: the real one. */
   readonly clock?: Clock;
+  /** Which of the doors to one port it is: each counts its clients by itself. Default: the thread's own number. */
+  readonly threadNumber?: number;
 }
+
+// Ids of clients are a thread's own: no thread ever has so many.
+const idsOfThread = 2 ** 32;
 
 // How often connections are looked at: a time-out may come so much late.
 const sweepMs = 500;
@@ -35,12 +41,12 @@ const keepAliveMs = 60_000;
 export function respDoor(
   service: RespService,
   settings: DoorSettings,
-  { clock = monotonicClock }: RespDoorOptions = {},
+  { clock = monotonicClock, threadNumber = threadId }: RespDoorOptions = {},
 ): Door {
   const { limits, meter, log, tls, tokens, cluster } = settings;
   const connections = new Set<Connection>();
   const sockets = new Set<Socket>();
-  let lastId = 0;
+  let lastId = threadNumber * idsOfThread;
 
   const commands: readonly Command[] = [
     throttleCommand(service),

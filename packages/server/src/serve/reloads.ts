@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { diffConfig } from '../config/diff-config.ts';
 import { problemLine } from '../config/format-problems.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
+import type { Watched } from '../config/watch-config.ts';
 import type { EnvoyRules } from '../envoy/envoy-rules.ts';
 import { EnvoyFilesError, problemText } from '../envoy/file-problem.ts';
 import { loadEnvoyFiles } from '../envoy/load-envoy-files.ts';
@@ -13,6 +14,8 @@ import type { ReloadReport } from '../service/service.ts';
 
 interface Source {
   readonly config: Config;
+  readonly watched: readonly string[];
+  readonly watchedContent?: string | undefined;
   readConfig(): ReadConfigResult;
   readonly log: Log;
 }
@@ -20,6 +23,10 @@ interface Source {
 export class Reloads {
   /** The one in force. */
   config: Config;
+  /** The files that the latest configuration names. */
+  watched: Watched;
+  /** Told of them with each reload. */
+  onWatched: (watched: Watched) => void = () => undefined;
   readonly numbers: { -readonly [Field in keyof ReloadNumbers]: ReloadNumbers[Field] };
   private readonly source: Source;
   private readonly apply: (config: Config, envoy: EnvoyRules) => void;
@@ -27,6 +34,7 @@ export class Reloads {
   constructor(source: Source, apply: (config: Config, envoy: EnvoyRules) => void) {
     this.source = source;
     this.config = source.config;
+    this.watched = { paths: source.watched, content: source.watchedContent };
     this.apply = apply;
     this.numbers = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
   }
@@ -35,6 +43,9 @@ export class Reloads {
     const read = this.source.readConfig();
     if ('problems' in read) return this.refused(read.problems.map(problemLine));
     const { config } = read;
+    // Also where it does not apply: what is wrong may be put right in one of them.
+    this.watched = { paths: read.watched, content: read.watchedContent };
+    this.onWatched(this.watched);
     try {
       this.apply(config, envoyRulesOf(config.envoy));
     } catch (error) {

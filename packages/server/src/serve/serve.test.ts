@@ -227,6 +227,19 @@ it('is not held up by a client that asks for metrics on and on and reads nothing
   greedy.destroy();
 });
 
+it.each([1, 2])('says as much as a reload asks for, in %i threads', async (workers) => {
+  const service = await start({ config: `${daily(1)}workers: ${workers}\n` });
+  service.configure(`${daily(1)}workers: ${workers}\nlogs: { level: debug }\n`);
+  // What is no HTTP/2 is worth a line of that level, which the thread writes that it came to.
+  await waitUntil('a thread says it', async () => {
+    const socket = connectSocket(service.grpcPort, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.end('GET / HTTP/1.1\r\n\r\n');
+    await new Promise((resolve) => socket.once('close', resolve).resume());
+    return service.log().includes('a gRPC connection ended with an error');
+  });
+});
+
 describe('who may ask', () => {
   it.each([1, 2])('changes with a reload, in %i threads', async (workers) => {
     const config = (token: string) => `${daily(100)}security: { token: ${token} }\n`;

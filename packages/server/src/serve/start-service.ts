@@ -11,7 +11,6 @@ import type { ClusterDoor } from '../cluster/view.ts';
 import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
-import { secretsOf } from '../config/secrets.ts';
 import { watchConfig } from '../config/watch-config.ts';
 import { envoyLimiter } from '../envoy/should-rate-limit.ts';
 import { readSite, studioFolder } from '../http/site.ts';
@@ -22,16 +21,18 @@ import type { ServiceLog } from '../operations/log.ts';
 import { type DoorName, serviceMetrics } from '../operations/metrics.ts';
 import { refusedKeys, topRefused } from '../operations/refused-keys.ts';
 import { startTracing } from '../operations/tracing.ts';
+import { andThen } from '../service/answer.ts';
 import type { TlsFiles } from '../service/door.ts';
-import { answersOf, LocalService } from '../service/local-service.ts';
+import { answersOf, type DescriptorLimiter, LocalService } from '../service/local-service.ts';
 import { type OpenStore, openStore } from '../service/open-store.ts';
 import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
 import { Tokens } from '../service/tokens.ts';
-import { restoreState, saveRegularly, saveState } from '../state/kept-state.ts';
-import { readBytes, saveBytes } from '../state/snapshot-file.ts';
+import { memoryFiles, restoreState, type StateFile, stateSaver } from '../state/kept-state.ts';
+import { readBytes, removeLeftovers, saveBytes } from '../state/snapshot-file.ts';
 import { doorNames, type Listening, openDoors } from '../threads/doors.ts';
 import { serviceHandlers } from '../threads/remote-service.ts';
+import { applySettings, type ThreadSettings, threadSettings } from '../threads/thread-settings.ts';
 import { startWorkers } from '../threads/workers.ts';
 import { version } from '../version.ts';
 import { envoyRulesOf, Reloads } from './reloads.ts';
@@ -40,6 +41,8 @@ export interface StartOptions {
   readonly config: Config;
   /** Files and folders whose change is a change of the configuration. */
   readonly watched: readonly string[];
+  /** What stood in them before they were read; what changes until they are watched is a change, too. Default: what stands there then. */
+  readonly watchedContent?: string;
   /** Reads the configuration again. */
   readConfig(): ReadConfigResult;
   readonly log: ServiceLog;
@@ -62,7 +65,8 @@ export interface RunningService {
 interface Front {
   readonly listening: RunningService['listening'];
   measure(): Promise<readonly Measures[]>;
-  setTokens(tokens: readonly string[]): void;
+  /** After a reload. */
+  configure(settings: ThreadSettings): void;
   drain(timeoutMs: number): Promise<void>;
   /** After everything else: threads may still hold sockets. */
   end(): Promise<void>;
@@ -74,30 +78,34 @@ export async function startService(options: StartOptions): Promise<RunningServic
   const { config, log } = options;
   const opened = await openStore(config, log);
   const shared = await sharedMemoryFor(config, log);
-  const overrides = await restoreState(config, opened, log);
+  const restored = await restoreState(config, opened, log);
   const checks = new CheckMeter(ruleNames(config));
   const refusals = refusedKeys();
   let envoyRules = envoyRulesOf(config.envoy);
   const envoy = envoyLimiter({
     rules: () => envoyRules,
     store: opened.store,
-    responseHeaders: config.envoy?.responseHeaders ?? false,
+    // Whether they are wanted a reload may change: `withHeadersIf` leaves them out.
+    responseHeaders: true,
     keyBytes: config.limits.keyBytes,
     onStatus(name, key, { allowed, shadow }) {
       if (!allowed && !shadow) refusals.count('envoy', key === '' ? name : `${name}: ${key}`);
     },
   });
   const { store, largeStore, sentStore } = opened;
-  const parts = { store, largeStore, sentStore, throttleStore: shared, checks, refusals, envoy };
+  const descriptors = withHeadersIf(() => reloads.config.envoy?.responseHeaders ?? false, envoy);
+  const parts = { store, largeStore, sentStore, throttleStore: shared, checks, refusals, envoy: descriptors };
   const local = new LocalService(parts, config);
-  tellDropped(local.restoreOverrides(overrides), log);
+  local.restoreNames(restored.names);
+  tellDropped(local.restoreOverrides(restored.overrides), log);
   const reloads = new Reloads(options, (next, nextEnvoyRules) => {
     tellDropped(local.configure(next), log);
     envoyRules = nextEnvoyRules;
     checks.setRules(ruleNames(next));
-    log.level = next.logs.level;
-    log.hide(secretsOf(next));
-    front?.setTokens(next.security.tokens);
+    const settings = threadSettings(next);
+    log.hide(settings.secrets);
+    log.level = settings.logLevel;
+    front?.configure(settings);
   });
   const metrics = serviceMetrics(version);
   let isEnding = false;
@@ -174,10 +182,13 @@ export async function startService(options: StartOptions): Promise<RunningServic
   const studio = config.studio ? (options.studioFolder ?? studioFolder()) : undefined;
   const served = await openFront(service, shared, opened.cluster?.door, studio, options);
   front = served;
+  // Who comes through the first open door may have asked for a reload, which the others have not heard of.
+  if (reloads.config !== config) served.configure(threadSettings(reloads.config));
   joinCluster(opened, served.listening, options);
-  const save = () => saveAll(config, opened, shared, local.overrides());
-  const watch = watchConfig({ paths: options.watched, onChange: () => void reloads.reload(), log });
-  const saving = saveRegularly(config, save, log);
+  const files = [...memoryFiles(config, opened, () => local.overrides()), ...throttleFiles(config, shared)];
+  const saver = stateSaver(config, files, log);
+  const watch = watchConfig({ ...reloads.watched, onChange: () => void reloads.reload(), log });
+  reloads.onWatched = (watched) => watch.follow(watched);
 
   return {
     listening: served.listening,
@@ -186,14 +197,26 @@ export async function startService(options: StartOptions): Promise<RunningServic
     async stop() {
       isEnding = true;
       await watch.close();
-      clearInterval(saving);
       // With the doors open: who comes meanwhile is sent on to the next owner.
       await opened.cluster?.leave(config.drainMs);
       await served.drain(config.drainMs);
-      await save();
-      await opened.close();
-      await served.end();
+      try {
+        await saver.end();
+      } finally {
+        await opened.close();
+        await served.end();
+      }
     },
+  };
+}
+
+/** Leaves the headers out of Envoy's answers while nobody asks for them. */
+function withHeadersIf(areWanted: () => boolean, limiter: DescriptorLimiter): DescriptorLimiter {
+  return {
+    shouldRateLimit: (request) =>
+      andThen(limiter.shouldRateLimit(request), (response) =>
+        areWanted() ? response : { ...response, responseHeadersToAdd: [] },
+      ),
   };
 }
 
@@ -229,6 +252,7 @@ async function sharedMemoryFor(
 ): Promise<SharedMemoryStore | undefined> {
   if (store.type !== 'memory' || (workers === 1 && snapshot === undefined)) return undefined;
   const fresh = sharedMemoryStore({ maxKeys: store.maxKeys });
+  if (snapshot !== undefined) await removeLeftovers(throttlePath(snapshot.path));
   const bytes = snapshot && (await readBytes(throttlePath(snapshot.path)));
   if (snapshot === undefined || bytes === undefined) return fresh;
   if (bytes.length !== fresh.buffer.byteLength) {
@@ -241,6 +265,12 @@ function throttlePath(path: string): string {
   return `${path}.throttle`;
 }
 
+function throttleFiles({ snapshot }: Config, shared: SharedMemoryStore | undefined): readonly StateFile[] {
+  if (snapshot === undefined || shared === undefined) return [];
+  const path = throttlePath(snapshot.path);
+  return [{ path, write: () => saveBytes(path, shared.snapshot()) }];
+}
+
 async function openFront(
   service: Service,
   shared: SharedMemoryStore | undefined,
@@ -248,18 +278,17 @@ async function openFront(
   studio: string | undefined,
   { config, log, onDeath }: StartOptions,
 ): Promise<Front> {
-  const { listen, limits, workers, logs, tracing, security } = config;
+  const { listen, limits, workers, tracing, security } = config;
   const tls = readTls(security.tls);
   if (workers === 1) return openHere(service, config, { tls, cluster, studio, log });
   return startWorkers({
     count: workers,
-    // Shared out evenly: how many a door has is bounded over all threads.
+    // Shared out evenly: how many a door has is bounded over all threads, if not to the last one (schema.ts says so).
     orders: {
       limits: { ...limits, connections: Math.ceil(limits.connections / workers) },
-      tokens: security.tokens,
+      settings: threadSettings(config),
       tls,
       listen,
-      logs,
       tracing,
       buffer: shared?.buffer,
       studio,
@@ -295,7 +324,7 @@ async function openHere(
   return {
     listening,
     measure: async () => [{ ...none, doors: doors.meters }],
-    setTokens: (list) => tokens.set(list),
+    configure: (settings) => applySettings(settings, { tokens, log }),
     async drain(timeoutMs) {
       doors.stopListening();
       await doors.drain(timeoutMs);
@@ -310,14 +339,4 @@ function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefine
   if (shared === undefined) return own;
   const { keys, evictedLiveKeys } = shared.stats();
   return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys };
-}
-
-async function saveAll(
-  config: Config,
-  opened: OpenStore,
-  shared: SharedMemoryStore | undefined,
-  overrides: readonly ActiveOverride[],
-): Promise<void> {
-  await saveState(config, opened, overrides);
-  if (config.snapshot && shared) await saveBytes(throttlePath(config.snapshot.path), shared.snapshot());
 }

@@ -24,6 +24,12 @@ export function isLarge({ algorithm }: Policy): boolean {
 export class AdHocPolicies {
   private readonly names = new Set<string>();
 
+  /** Names that are in the store from an earlier run. They take room as new ones do, and so they count; other names do not. */
+  restore(names: Iterable<string>): void {
+    // No rule may be named so.
+    for (const name of names) if (name.startsWith('{')) this.names.add(name);
+  }
+
   /** What the state of a policy is kept under: the policy itself. Throws where it is too large, or one too many. */
   nameOf(policy: Policy): string {
     const name = JSON.stringify(policy);

@@ -1,4 +1,14 @@
-import { gcra, memoryStore, SluiceError, slidingLog, slidingSlots } from 'sluice';
+import {
+  type Decision,
+  gcra,
+  leakyBucket,
+  memoryStore,
+  SluiceError,
+  type Store,
+  slidingLog,
+  slidingSlots,
+  smooth,
+} from 'sluice';
 import { TestClock } from 'sluice/testing';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../config/config.ts';
@@ -22,15 +32,30 @@ function configOf(yaml: string): Config {
   return read.config;
 }
 
-function open(yaml = text) {
+function open(yaml = text, around: (store: Store<'sync'>) => Store = (store) => store) {
   const clock = new TestClock(1_700_000_000_000);
-  const store = memoryStore({ clock, keys: 'fingerprint' });
+  const store = around(memoryStore({ clock, keys: 'fingerprint' }));
   const config = configOf(yaml);
   const checks = new CheckMeter(config.rules.map(({ name }) => name));
   const refusals = refusedKeys({ clock });
   const envoyRules = loadEnvoyFiles([], { mergeDomains: false });
   const envoy = envoyLimiter({ rules: () => envoyRules, store, responseHeaders: false });
   return { clock, checks, refusals, service: new LocalService({ store, checks, refusals, envoy }, config) };
+}
+
+/** Over one that answers later. */
+function later({ clock, apply }: Store<'sync'>): Store {
+  return { mode: 'async', clock, apply: async (checks, atMs, requestId) => apply(checks, atMs, requestId) };
+}
+
+/** Over one that never knows. */
+function failing(store: Store<'sync'>): Store {
+  const reason = { allowed: false, reason: 'store-failure', degraded: 'closed', retryAfterMs: 1000 } as const;
+  return {
+    mode: 'sync',
+    clock: store.clock,
+    apply: (checks, atMs) => store.apply(checks, atMs).map((decision): Decision => ({ ...decision, ...reason })),
+  } as Store;
 }
 
 function countsOf(checks: CheckMeter): Record<string, Record<string, number>> {
@@ -64,6 +89,78 @@ describe('the service', () => {
     service.checkRule('watched', 'ann');
     expect(service.checkRule('watched', 'ann')).toMatchObject({ allowed: true, shadow: true, retryAfterMs: 0 });
     expect(() => service.checkRule('unknown', 'ann')).toThrow('rule must be one of per-user, per-ip, watched');
+  });
+
+  it('counts shadow refusals of one rule, and holds them against nobody', () => {
+    const { service, checks, refusals } = open();
+    service.checkRule('watched', 'ann');
+    service.checkRule('watched', 'ann');
+    expect(countsOf(checks).watched).toMatchObject({ allowed: 1, 'shadow-refused': 1 });
+    expect(refusals.top(5)).toEqual([]);
+  });
+
+  it('counts what the deny-list refuses, though no rule is asked', () => {
+    const { service, checks } = open(`${text}\ndeny: [{ ip: 10.0.0.0/8 }]`);
+    expect(service.check({ user: 'ann', ip: '::ffff:10.1.2.3' })).toMatchObject({ allowed: false, list: 'deny' });
+    expect(countsOf(checks)).toMatchObject({ 'deny-list': { refused: 1 }, 'ad-hoc': { refused: 0 } });
+  });
+
+  it('counts a store that fails as an error, and holds it against nobody', () => {
+    const { service, checks, refusals } = open(text, failing);
+    const key = Buffer.from('ann');
+    expect(service.check({ user: 'ann' })).toMatchObject({ allowed: false });
+    expect(service.checkRule('per-ip', '192.0.2.1')).toMatchObject({ allowed: false });
+    const policy = gcra({ limit: 2, window: '1m' });
+    expect(service.checkPolicy(policy, 'ann')).toMatchObject({ allowed: false, rule: 'ad-hoc' });
+    expect(service.throttle(key, 0, key.length, { maxBurst: 1, count: 1, periodSeconds: 1 }, 1)).toMatchObject({
+      limited: 1,
+      retryAfterSeconds: 1,
+    });
+    service.apply([{ name: 'mine', key: 'ann', policy, cost: 1 }]);
+    expect(countsOf(checks)).toMatchObject({
+      'per-user': { refused: 0, error: 1 },
+      'per-ip': { refused: 0, error: 1 },
+      'ad-hoc': { refused: 0, error: 2 },
+      'cl.throttle': { refused: 0, error: 1 },
+    });
+    expect(refusals.top(5)).toEqual([]);
+  });
+
+  it('times one CL.THROTTLE for many, and lets it stand for all of them', () => {
+    const { service, checks } = open();
+    const key = Buffer.from('ann');
+    for (let i = 0; i < 128; i += 1) {
+      service.throttle(key, 0, key.length, { maxBurst: 1, count: 1, periodSeconds: 1 }, 1);
+    }
+    expect(checks.read().durations.reduce((sum, count) => sum + count)).toBe(128);
+  });
+
+  it('answers a refusal of rules that were others by the time of the answer', async () => {
+    const { service, refusals } = open(text, later);
+    const ask = () => service.check({ user: 'ann' });
+    await Promise.all([ask(), ask()]);
+    const refused = ask();
+    service.configure(configOf('rules: []'));
+    expect(await refused).toMatchObject({ allowed: false, tightest: { rule: 'per-user' } });
+    expect(refusals.top(5)).toMatchObject([{ rule: 'per-user', key: 'ann' }]);
+  });
+
+  it('shows a key of rules that were others by the time of the answer', async () => {
+    const { service } = open(text, later);
+    service.override('per-user', 'ann', { limit: 4 });
+    const state = service.inspect('per-user', 'ann');
+    service.configure(configOf('rules: []'));
+    expect(await state).toMatchObject({ decision: { limit: 4 }, override: { override: { limit: 4 } } });
+  });
+
+  it('refuses what would be delayed for longer than the caller takes', () => {
+    const { service } = open();
+    for (const policy of [leakyBucket({ limit: 1, window: '1s', burst: 5 }), smooth({ limit: 1, window: '1s' })]) {
+      const ask = (call?: object) => service.checkPolicy(policy, 'ann', call) as Decision;
+      expect(ask({ maxDelayMs: 0 })).toMatchObject({ allowed: true, delayMs: 0 });
+      expect(ask({ maxDelayMs: 0 })).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+      expect(ask()).toMatchObject({ allowed: true, delayMs: 1000 });
+    }
   });
 
   it('answers a request that is made again as the first time', () => {
@@ -121,6 +218,35 @@ describe('the service', () => {
     expect(service.overrides()).toEqual([]);
   });
 
+  it('keeps overrides as they were given: their end, and an address that counts under another key now', () => {
+    const { service, clock } = open();
+    const withSubnet = (bits: number) => configOf(`${text}\nipv6Subnet: ${bits}`);
+    service.override('per-user', 'bob', { limit: 5, expiresIn: '1h' });
+    service.override('per-ip', '2001:db8::1', { limit: 5 });
+    service.override('per-ip', '2001:db9:0:0:0:0:0:0/56', { limit: 5 });
+    clock.advance(757.53);
+    // Which of its networks of 64 bits was meant nobody knows.
+    expect(service.configure(withSubnet(64))).toMatchObject([{ key: '2001:db9:0:0:0:0:0:0/56' }]);
+    expect(service.overrides()).toEqual([
+      {
+        rule: 'per-user',
+        key: 'bob',
+        override: { limit: 5, expiresIn: '1h' },
+        expiresAtMs: 1_700_000_000_000 + 3_600_000,
+      },
+      {
+        rule: 'per-ip',
+        key: '2001:db8:0:0:0:0:0:0/64',
+        givenKey: '2001:db8::1',
+        override: { limit: 5 },
+        expiresAtMs: Number.POSITIVE_INFINITY,
+      },
+    ]);
+    expect(service.check({ ip: '2001:db8::2' })).toMatchObject({ tightest: { limit: 5 } });
+    service.configure(withSubnet(48));
+    expect(service.check({ ip: '2001:db8:0:ffff::2' })).toMatchObject({ tightest: { limit: 5 } });
+  });
+
   it('says by numbers that grow when rules or overrides are others than before', () => {
     const { service } = open();
     const seen = [service.revision];
@@ -162,6 +288,27 @@ describe('the service', () => {
     });
     service.reset('per-user', 'ann');
     expect(service.inspect('per-user', 'ann')).toMatchObject({ decision: { remaining: 4 } });
+  });
+
+  it('shows the override of an address however it is written', () => {
+    const { service } = open();
+    service.override('per-ip', '2001:db8::1', { limit: 4 });
+    for (const key of ['2001:db8::1', '2001:DB8::2', '2001:db8:0:0:0:0:0:0/56']) {
+      expect(service.inspect('per-ip', key)).toMatchObject({
+        key,
+        decision: { limit: 4 },
+        override: { key: '2001:db8:0:0:0:0:0:0/56', givenKey: '2001:db8::1', override: { limit: 4 } },
+      });
+    }
+  });
+
+  it('shows a key as it stands under a tier', () => {
+    const { service } = open(
+      'rules:\n  - { name: r, key: user, algorithm: gcra, limit: 2, window: 1m, tiers: { paid: { limit: 9 } } }',
+    );
+    service.check({ user: 'ann', tier: 'paid' });
+    expect(service.inspect('r', 'ann', 'paid')).toMatchObject({ decision: { limit: 9, remaining: 8 } });
+    expect(service.inspect('r', 'ann')).toMatchObject({ decision: { limit: 2, remaining: 1 } });
   });
 
   it('throws what is wrong with a request', () => {

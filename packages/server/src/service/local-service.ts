@@ -55,7 +55,7 @@ export function answersOf(
     throttle: (bytes, start, end, numbers, quantity) => local.throttle(bytes, start, end, numbers, quantity),
     shouldRateLimit: (request) => local.shouldRateLimit(request),
     ruleData: () => local.ruleData(),
-    inspect: (rule, key) => local.inspect(rule, key),
+    inspect: (rule, key, tier) => local.inspect(rule, key, tier),
     reset: (rule, key) => local.reset(rule, key),
     override: (rule, key, override) => local.override(rule, key, override),
     removeOverride: (rule, key) => local.removeOverride(rule, key),
@@ -65,6 +65,12 @@ export function answersOf(
 
 /** What requests with a policy of their own are counted under. */
 export const adHocRule = 'ad-hoc';
+
+/** What the deny-list is counted under: it refuses before any rule is asked. */
+const denyList = 'deny-list';
+
+// Those that may answer "yes, but later".
+const shaping: ReadonlySet<string> = new Set(['leaky-bucket', 'smooth']);
 
 // Reading the clock costs as much as half a check, so of the checks that come whole only some are timed.
 const timedEvery = 64;
@@ -114,6 +120,12 @@ export class LocalService {
     return dropped;
   }
 
+  /** The names that the store has from an earlier run: policies and names of requests among them count as if they had come in this one. */
+  restoreNames(names: readonly string[]): void {
+    this.adHoc.restore(names);
+    this.sent.restore(names);
+  }
+
   /** Those of an earlier run; says which no longer fit. */
   restoreOverrides(overrides: readonly ActiveOverride[]): readonly ActiveOverride[] {
     return this.carryOverrides(overrides, this.rules);
@@ -122,12 +134,11 @@ export class LocalService {
   /** Says which were dropped: their rule is gone, or has become one that cannot be changed so. */
   private carryOverrides(overrides: readonly ActiveOverride[], to: Rules): readonly ActiveOverride[] {
     const nowMs = this.parts.store.clock.now();
-    return overrides.filter(({ rule, key, override, expiresAtMs }) => {
-      const leftMs = expiresAtMs - nowMs;
-      if (leftMs <= 0) return false;
-      const { expiresIn: _, ...fields } = override;
+    return overrides.filter(({ rule, key, givenKey = key, override, expiresAtMs }) => {
+      if (expiresAtMs <= nowMs) return false;
       try {
-        to.override(rule, key, Number.isFinite(leftMs) ? { ...fields, expiresIn: Math.max(1, leftMs) } : fields);
+        // As it was given: with another `ipv6Subnet` the same address counts under another key.
+        to.override(rule, givenKey, override, expiresAtMs);
         return false;
       } catch (error) {
         if (!(error instanceof SluiceError)) throw error;
@@ -147,7 +158,8 @@ export class LocalService {
           this.count(decision);
           if (decision.receipt !== undefined) this.leased.set(result, asked);
         }
-        if (!result.allowed) this.countRefusals(subject, result);
+        if (result.list === 'deny') this.parts.checks.count(denyList, 'refused');
+        if (!result.allowed) this.countRefusals(asked, subject, result);
         return result;
       },
     );
@@ -165,7 +177,7 @@ export class LocalService {
       (decision) => {
         this.parts.checks.observe(performance.now() - startMs);
         this.count(decision);
-        if (!decision.allowed) this.parts.refusals.count(rule, key);
+        if (isRefusal(decision)) this.parts.refusals.count(rule, key);
         return decision.shadow ? { ...decision, allowed: true, retryAfterMs: 0 } : decision;
       },
     );
@@ -175,15 +187,18 @@ export class LocalService {
     const startMs = performance.now();
     const name = this.adHoc.nameOf(policy);
     const { cost = 1, requestId } = call;
+    // Without it a policy that never delays is asked by the short way.
+    const maxDelayMs = shaping.has(policy.algorithm) ? call.maxDelayMs : undefined;
     const { store, largeStore = store } = this.parts;
     const own = isLarge(policy) ? largeStore : store;
     return andThen(
-      this.counted(() => own.apply([{ name, key, policy, cost }], undefined, requestId)),
-      ([decision]) => {
-        const { allowed } = decision as Decision;
-        this.parts.checks.count(adHocRule, allowed ? 'allowed' : 'refused', performance.now() - startMs);
-        if (!allowed) this.parts.refusals.count(adHocRule, key);
-        return { ...(decision as Decision), rule: adHocRule };
+      this.counted(() => own.apply([{ name, key, policy, cost, maxDelayMs }], undefined, requestId)),
+      ([answered]) => {
+        const decision = { ...(answered as Decision), rule: adHocRule };
+        this.parts.checks.observe(performance.now() - startMs);
+        this.count(decision);
+        if (isRefusal(decision)) this.parts.refusals.count(adHocRule, key);
+        return decision;
       },
     );
   }
@@ -209,12 +224,11 @@ export class LocalService {
     if (startMs !== 0) this.parts.checks.observe(performance.now() - startMs, timedEvery);
     for (let i = 0; i < decisions.length; i += 1) {
       const { name, key } = checks[i]!;
-      const { allowed, shadow, reason } = decisions[i]!;
+      const decision = decisions[i]!;
       // Callers invent names, and labels must not be theirs to invent.
       const rule = this.ruleNames.has(name) ? name : adHocRule;
-      if (reason === 'store-failure') this.parts.checks.count(rule, 'error');
-      else this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
-      if (!allowed && !shadow) this.parts.refusals.count(rule, key);
+      this.count(decision, rule);
+      if (isRefusal(decision)) this.parts.refusals.count(rule, key);
     }
     return decisions;
   }
@@ -245,16 +259,20 @@ export class LocalService {
     return this.config.ruleData;
   }
 
-  inspect(rule: string, key: string): Answer<KeyState> {
-    return andThen(this.rules.peekKey(rule, key, { cost: 0 }) as Answer<Decision>, ({ remaining, resetAfterMs }) =>
-      andThen(this.rules.peekKey(rule, key) as Answer<Decision>, (decision) => {
+  /** `tier`: the policy of which of the rule's tiers. Default: that of a subject without a tier. */
+  inspect(rule: string, key: string, tier?: string): Answer<KeyState> {
+    // The rules may be others by the time the store has answered.
+    const { rules: asked } = this;
+    const call = tier === undefined ? {} : { tier };
+    return andThen(asked.peekKey(rule, key, { ...call, cost: 0 }) as Answer<Decision>, ({ remaining, resetAfterMs }) =>
+      andThen(asked.peekKey(rule, key, call) as Answer<Decision>, (decision) => {
         if (decision.degraded) throw new SluiceError('store-unavailable', 'The store does not answer.');
         return {
           rule,
           key,
           // What remains is said of the key as it stands, whether a call would pass of a call of cost 1.
           decision: { ...decision, remaining, resetAfterMs },
-          override: this.rules.overrides().find((active) => active.rule === rule && active.key === key),
+          override: asked.overrides(rule, key)[0],
         };
       }),
     );
@@ -279,15 +297,17 @@ export class LocalService {
     return this.rules.overrides();
   }
 
-  private count({ rule, allowed, shadow, reason }: Decision): void {
+  private count({ rule: own, allowed, shadow, reason }: Decision, rule = own): void {
     // Nobody decided: the store did not answer.
     if (reason === 'store-failure') this.parts.checks.count(rule, 'error');
     else this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
   }
 
-  private countRefusals(subject: Subject, { decisions }: RulesResult): void {
-    for (const { rule, allowed, shadow } of decisions) {
-      if (!allowed && !shadow) this.parts.refusals.count(rule, this.rules.keyOf(rule, subject) ?? '');
+  /** `asked`: the rules may be others by the time the store has answered. */
+  private countRefusals(asked: Rules, subject: Subject, { decisions }: RulesResult): void {
+    for (const decision of decisions) {
+      const { rule } = decision;
+      if (isRefusal(decision)) this.parts.refusals.count(rule, asked.keyOf(rule, subject) ?? '');
     }
   }
 
@@ -304,6 +324,11 @@ export class LocalService {
       return failed(error);
     }
   }
+}
+
+/** Whether a key used too much. When the store fails everybody is refused, and nobody is to blame. */
+function isRefusal({ allowed, shadow, reason }: Decision): boolean {
+  return !allowed && !shadow && reason !== 'store-failure';
 }
 
 function ruleNamesOf({ rules: list }: Config): ReadonlySet<string> {

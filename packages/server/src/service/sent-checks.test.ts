@@ -12,6 +12,13 @@ it('takes a bounded number of names; those that it took stay', () => {
   sent.admit([checkOf({ name: 'name 7' }), checkOf({ name: 'name 8' })]);
 });
 
+it('counts the names of an earlier run, but not policies that are names', () => {
+  const sent = new SentChecks();
+  sent.restore(['{"algorithm":"gcra"}', ...Array.from({ length: 10_000 }, (_, i) => `name ${i}`)]);
+  expect(() => sent.admit([checkOf({ name: 'one more' })])).toThrow('10000 different names');
+  sent.admit([checkOf({ name: 'name 7' })]);
+});
+
 it('takes a bounded number of policies, equal ones once', () => {
   const sent = new SentChecks();
   for (let i = 1; i <= 10_000; i += 1) sent.admit([checkOf({ policy: gcra({ limit: i, window: '1m' }) })]);

@@ -17,6 +17,11 @@ export class SentChecks {
   private lastName: string | undefined;
   private lastPolicy: Policy | undefined;
 
+  /** Names that are in the store from an earlier run: they take room as new ones do, and so they count. */
+  restore(names: Iterable<string>): void {
+    for (const name of names) if (!name.startsWith('{')) this.names.add(name);
+  }
+
   /** Throws on a name or a policy that is one too many, or on a policy that needs too much room. */
   admit(checks: readonly Check[]): void {
     for (let i = 0; i < checks.length; i += 1) {

@@ -112,7 +112,8 @@ export interface Service {
   shouldRateLimit(request: RateLimitRequest, context?: TraceContext): Answer<RateLimitResponse>;
 
   ruleData(): Answer<readonly Readonly<Record<string, unknown>>[]>;
-  inspect(rule: string, key: string): Answer<KeyState>;
+  /** `tier`: the policy of which of the rule's tiers. Default: that of a subject without a tier. */
+  inspect(rule: string, key: string, tier?: string): Answer<KeyState>;
   reset(rule: string, key: string): Answer<Decision>;
   override(rule: string, key: string, override: Override): Answer<void>;
   removeOverride(rule: string, key: string): Answer<boolean>;

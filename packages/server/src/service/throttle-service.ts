@@ -3,7 +3,7 @@ import type { Store } from 'sluice';
 import type { CheckMeter } from '../operations/check-meter.ts';
 import type { RefusedKeys } from '../operations/refused-keys.ts';
 import type { Answer, ThrottleNumbers, ThrottleReply } from './service.ts';
-import { Throttle, throttleName } from './throttle.ts';
+import { Throttle, type ThrottleAnswer, throttleName } from './throttle.ts';
 
 // Reading the clock twice costs as much as half a check, so only some are timed.
 const timedEvery = 64;
@@ -44,9 +44,14 @@ export class ThrottleService {
     return this.count(reply, bytes, start, end, startMs);
   }
 
-  private count(reply: ThrottleReply, bytes: Uint8Array, start: number, end: number, startMs: number): ThrottleReply {
-    const durationMs = startMs === 0 ? undefined : performance.now() - startMs;
-    this.checks.count(throttleName, reply.limited === 0 ? 'allowed' : 'refused', durationMs);
+  private count(reply: ThrottleAnswer, bytes: Uint8Array, start: number, end: number, startMs: number): ThrottleReply {
+    if (startMs !== 0) this.checks.observe(performance.now() - startMs, timedEvery);
+    if (reply.isStoreFailure) {
+      // Nobody decided, and the key is not to blame.
+      this.checks.count(throttleName, 'error');
+      return reply;
+    }
+    this.checks.count(throttleName, reply.limited === 0 ? 'allowed' : 'refused');
     if (reply.limited === 1) this.refusals.countBytes(throttleName, bytes, start, end);
     return reply;
   }

@@ -177,6 +177,16 @@ describe('CL.THROTTLE', () => {
     expect(call(yearly)).toEqual([0, 1, 0, -1, 31_536_000]);
   });
 
+  it('counts a key apart where its numbers are slower than that, as the guide says, and finds it again', () => {
+    const call = caller(new TestClock(originMs));
+    expect(call('0 1 1000000')).toEqual([0, 1, 0, -1, 1_000_000]);
+    expect(call('1 1 1000000')).toEqual([0, 2, 1, -1, 1_000_000]); // redis-cell would have 0 left
+    expect(call('0 1 1000000')).toEqual([1, 1, 0, 1_000_000, 1_000_000]);
+    // The last that is counted in nanoseconds, and the first that is not.
+    const near = (period: number) => call(`0 1 ${period}`, 1, 'near')[0];
+    expect([1_125_899, 1_125_899, 1_125_900, 1_125_900].map(near)).toEqual([0, 1, 0, 1]);
+  });
+
   it('lets nothing pass with a negative burst', () => {
     expect(caller(new TestClock(originMs))('-1 1 1')).toEqual([1, 0, 0, -1, 0]);
   });

@@ -7,6 +7,11 @@
  * redis-cell keeps one number per key, the moment at which all that was used has drained, whatever numbers come with each call. So
  * here a key's bucket holds *time*: a call costs the nanoseconds that its quantity takes to drain, the bucket drains a million
  * nanoseconds per millisecond and holds as many as the tolerance has. A call with other numbers finds the time that is left.
+ *
+ * One thing is not as redis-cell has it. A bucket holds 2^50 nanoseconds at most, so where the tolerance is longer (1,125,899 seconds,
+ * 13 days) the unit is a microsecond, and the key's state another. A key whose numbers cross that line from one call to the next is new
+ * on the other side, and what it used on this side is there again when its numbers come back. One state for both would take a look
+ * at two buckets with each call, or a unit that rounds.
  */
 import { isUtf8 } from 'node:buffer';
 import { type Decision, gcra, type Limiter, limiter, type Mode, type Store } from 'sluice';
@@ -42,6 +47,11 @@ interface Ready extends ThrottleNumbers {
   readonly limit: Limiter<Mode> | undefined;
 }
 
+/** The reply, and whether it is only what is said when the store fails. */
+export interface ThrottleAnswer extends ThrottleReply {
+  readonly isStoreFailure: boolean;
+}
+
 export class Throttle {
   private readonly store: Store;
   private readonly ready = new Map<string, Ready>();
@@ -58,7 +68,7 @@ export class Throttle {
     end: number,
     numbers: ThrottleNumbers,
     quantity: number,
-  ): Answer<ThrottleReply> {
+  ): Answer<ThrottleAnswer> {
     const ready = this.readyFor(numbers);
     const { limit, intervalNs, toleranceNs, unitNs } = ready;
     const neededNs = intervalNs * quantity;
@@ -164,7 +174,7 @@ function reply(
   resetAfterNs: number,
   neededNs: number,
   isAllowed = false,
-): ThrottleReply {
+): ThrottleAnswer {
   // Asking for nothing is allowed by a bucket; redis-cell refuses it while the key is over a burst that became smaller.
   const isLimited = neededNs === 0 ? resetAfterNs > toleranceNs : !isAllowed;
   const isNever = neededNs > toleranceNs;
@@ -173,6 +183,7 @@ function reply(
   into.remaining = remainingOf(toleranceNs - resetAfterNs, intervalNs);
   into.retryAfterSeconds = isLimited && !isNever ? inSeconds(resetAfterNs + neededNs - toleranceNs) : -1;
   into.resetAfterSeconds = inSeconds(resetAfterNs);
+  into.isStoreFailure = false;
   return into;
 }
 
@@ -182,13 +193,14 @@ function isOfBucket({ degraded, reason }: Decision): boolean {
 }
 
 /** Allowed or not, and when to ask again; what remains is not known. */
-function plainReply(into: Writable, { maxBurst }: Ready, { allowed, retryAfterMs }: Decision): ThrottleReply {
+function plainReply(into: Writable, { maxBurst }: Ready, { allowed, retryAfterMs, reason }: Decision): ThrottleAnswer {
   const isNever = retryAfterMs === Number.POSITIVE_INFINITY;
   into.limited = allowed ? 0 : 1;
   into.limit = maxBurst + 1;
   into.remaining = 0;
   into.retryAfterSeconds = allowed || isNever ? -1 : Math.ceil(retryAfterMs / 1000);
   into.resetAfterSeconds = Math.max(0, into.retryAfterSeconds);
+  into.isStoreFailure = reason === 'store-failure';
   return into;
 }
 
@@ -204,10 +216,10 @@ function inSeconds(ns: number): number {
   return Math.ceil(Math.floor(ns / nanosecondsPerMs) / 1000);
 }
 
-type Writable = { -readonly [Field in keyof ThrottleReply]: ThrottleReply[Field] };
+type Writable = { -readonly [Field in keyof ThrottleAnswer]: ThrottleAnswer[Field] };
 
 function blank(): Writable {
-  return { limited: 0, limit: 0, remaining: 0, retryAfterSeconds: 0, resetAfterSeconds: 0 };
+  return { limited: 0, limit: 0, remaining: 0, retryAfterSeconds: 0, resetAfterSeconds: 0, isStoreFailure: false };
 }
 
 /** The key's text; undefined where it is no UTF-8. */

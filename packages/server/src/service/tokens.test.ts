@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Tokens } from './tokens.ts';
+import { Tokens, tokenPattern } from './tokens.ts';
 
 describe('tokens', () => {
   it('open the door, and nothing that only resembles one does', () => {
@@ -25,6 +25,19 @@ describe('tokens', () => {
     [undefined, false],
   ])('come in the header %j: %s', (header, isKnown) => {
     expect(new Tokens(['first']).hasBearer(header)).toBe(isKnown);
+  });
+
+  it.each([
+    ['0aZ!"#,;~', true],
+    ['a b', false],
+    [' a', false],
+    ['a\n', false],
+    ['pässwort', false],
+    ['\u007f', false],
+    ['', false],
+  ])('are made of what a header carries: %j, %s', (token, isToken) => {
+    expect(new RegExp(tokenPattern).test(token)).toBe(isToken);
+    if (isToken) expect(new Tokens([token]).hasBearer(`Bearer ${token}`)).toBe(true);
   });
 
   it('may change, and may be none', () => {

@@ -1,6 +1,16 @@
 /** Tokens that open the doors, compared in a time that says nothing about them. They may change while the service runs. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
+/**
+ * What a token is made of. The headers of HTTP and gRPC carry nothing else unharmed, so another token would open the RESP door and no
+ * other.
+ */
+export const tokenPattern = '^[!-~]+$';
+
+/** What is said of something else. */
+export const tokenForm =
+  'must be text of visible ASCII characters without blanks, such as "openssl rand -hex 32" prints';
+
 export class Tokens {
   private digests: readonly Buffer[];
 

@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gcra, limiter, memoryStore, rules, sharedMemoryStore, slidingLog } from 'sluice';
 import { TestClock } from 'sluice/testing';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readBytes, restoreMemory, saveBytes, saveMemory } from './snapshot-file.ts';
+import { readBytes, removeLeftovers, restoreMemory, saveBytes, saveMemory } from './snapshot-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-state-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -30,7 +31,7 @@ describe('the state on disk', () => {
     await saveMemory(path, store, { overrides });
 
     const restored = open();
-    expect(await restoreMemory(path, restored)).toEqual({ overrides });
+    expect(await restoreMemory(path, restored)).toEqual({ overrides, names: ['per-user', 'per-ip'] });
     expect(restored.stats().keys).toBe(store.stats().keys);
     const after = rules(list, { store: restored });
     for (const subject of [{ user: 'u0' }, { user: 'u1' }, { ip: 'ip100' }, { user: 'new', ip: 'new' }]) {
@@ -44,6 +45,44 @@ describe('the state on disk', () => {
     await saveMemory(path, open());
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder).filter((name) => name.startsWith('private'))).toEqual(['private']);
+  });
+
+  it('is whole when it is saved twice at the same time', async () => {
+    const path = join(folder, 'twice');
+    const stores = [open(), open()];
+    for (const [i, store] of stores.entries()) {
+      const limits = rules(list, { store });
+      for (let key = 0; key < 12_000 * (i + 1); key += 1) limits.check({ ip: `ip${key}` });
+    }
+    await Promise.all(stores.map((store) => saveMemory(path, store)));
+    const restored = open();
+    await restoreMemory(path, restored);
+    expect(stores.map((store) => store.stats().keys)).toContain(restored.stats().keys);
+    expect(readdirSync(folder).filter((name) => name.startsWith('twice'))).toEqual(['twice']);
+  });
+
+  it('leaves nothing behind when it cannot be saved', async () => {
+    const path = join(folder, 'taken');
+    mkdirSync(path);
+    await expect(saveMemory(path, open())).rejects.toThrow();
+    expect(readdirSync(folder).filter((name) => name.startsWith('taken'))).toEqual(['taken']);
+  });
+
+  it('is rid of what processes left that were killed while they wrote it, and of nothing else', async () => {
+    const path = join(folder, 'left');
+    const { pid: ended } = spawnSync(process.execPath, ['--version']);
+    const others = [`left.${process.ppid}.ab12.writing`, 'left.writing', 'left.throttle', 'left', 'left2.1.writing'];
+    for (const name of [
+      ...others,
+      `left.${ended}.ab12.writing`,
+      `left.${ended}.writing`,
+      `left.${process.pid}.writing`,
+    ]) {
+      writeFileSync(join(folder, name), '');
+    }
+    await removeLeftovers(path);
+    expect(readdirSync(folder).filter((name) => name.startsWith('left'))).toEqual(others.sort());
+    await removeLeftovers(join(folder, 'nowhere', 'state'));
   });
 
   it('starts with nothing where there is no file', async () => {

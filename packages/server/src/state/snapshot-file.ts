@@ -9,8 +9,10 @@
  * Lines, because one text of all keys would be longer than a string can be. It holds the seed of the keys' hash: nobody else
  * may read it.
  */
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
@@ -37,15 +39,43 @@ interface ReadName {
 
 /** Writes a file that only its owner may read, whole or not at all. */
 async function replaceFile(path: string, pieces: Iterable<string | Uint8Array>): Promise<void> {
-  const written = `${path}.${process.pid}.writing`;
-  const file = await open(written, 'w', 0o600);
+  // A name of its own for each write: two that share one would tear each other's file.
+  const written = `${path}.${process.pid}.${randomBytes(8).toString('hex')}.writing`;
   try {
-    for (const piece of pieces) await file.appendFile(piece);
-    await file.sync();
-  } finally {
-    await file.close();
+    const file = await open(written, 'wx', 0o600);
+    try {
+      for (const piece of pieces) await file.appendFile(piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(written, path);
+  } catch (error) {
+    await rm(written, { force: true });
+    throw error;
   }
-  await rename(written, path);
+}
+
+/** Removes what processes that were killed while they wrote the file have left beside it. Not while this process writes it. */
+export async function removeLeftovers(path: string): Promise<void> {
+  const folder = dirname(path);
+  // Where there is no folder nothing was left; that it is missing is said by whoever writes.
+  const names = await readdir(folder).catch((): string[] => []);
+  for (const name of names.filter((one) => one.startsWith(`${basename(path)}.`))) {
+    const [, pid] = /^(\d+)(?:\.[0-9a-f]+)?\.writing$/.exec(name.slice(basename(path).length + 1)) ?? [];
+    if (pid !== undefined && !isOther(Number(pid))) await rm(join(folder, name), { force: true });
+  }
+}
+
+/** Whether another process has this number: the one that is being replaced may still be at its last save. */
+function isOther(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /** What is kept beside the keys. */
@@ -75,8 +105,14 @@ function* lines({ names, ...head }: Snapshot, beside: KeptBeside): Iterable<stri
   }
 }
 
+/** What came back. */
+export interface Restored extends KeptBeside {
+  /** That state is kept under: rules, and what came with requests. */
+  readonly names: readonly string[];
+}
+
 /** Puts what the file holds into a store without keys, and says what was beside them. Undefined when there is no file; throws what is no snapshot. */
-export async function restoreMemory(path: string, store: MemoryStore): Promise<KeptBeside | undefined> {
+export async function restoreMemory(path: string, store: MemoryStore): Promise<Restored | undefined> {
   const input = createReadStream(path);
   const names: ReadName[] = [];
   let head: (KeptBeside & object) | undefined;
@@ -98,7 +134,7 @@ export async function restoreMemory(path: string, store: MemoryStore): Promise<K
   }
   const { overrides, ...snapshot } = mustHave(path, head);
   store.restore({ ...snapshot, names } as unknown as Snapshot);
-  return { overrides };
+  return { overrides, names: names.map(({ name }) => name) };
 }
 
 function headOf(path: string, value: unknown): KeptBeside & object {

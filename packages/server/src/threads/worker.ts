@@ -1,7 +1,7 @@
 /** A thread that speaks with clients. The main thread has the rules and their state; it says when to listen and when to end. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type SharedMemoryStore, sharedMemoryStore, tickClock } from 'sluice';
-import type { LimitsConfig, ListenConfig, LogsConfig, TracingConfig } from '../config/config.ts';
+import type { LimitsConfig, ListenConfig, TracingConfig } from '../config/config.ts';
 import { readSite } from '../http/site.ts';
 import { CheckMeter, type CheckMeterData } from '../operations/check-meter.ts';
 import { serviceLog } from '../operations/log.ts';
@@ -15,13 +15,13 @@ import { Tokens } from '../service/tokens.ts';
 import { openChannel } from './channel.ts';
 import { openDoors } from './doors.ts';
 import { remoteService } from './remote-service.ts';
+import { applySettings, type ThreadSettings } from './thread-settings.ts';
 
 export interface WorkerOrders {
   readonly listen: ListenConfig;
   readonly limits: LimitsConfig;
-  readonly tokens: readonly string[];
+  readonly settings: ThreadSettings;
   readonly tls: TlsFiles | undefined;
-  readonly logs: LogsConfig;
   readonly tracing: TracingConfig | undefined;
   /** Memory for CL.THROTTLE; undefined: the main thread answers it. */
   readonly buffer: SharedArrayBuffer | undefined;
@@ -39,16 +39,16 @@ export interface WorkerMeasures {
 const orders = workerData as WorkerOrders;
 if (parentPort === null) throw new Error('this file runs in a thread of the service');
 
-const tokens = new Tokens(orders.tokens);
+const tokens = new Tokens(orders.settings.tokens);
 const checks = new CheckMeter();
 const refusals = refusedKeys();
-const log = serviceLog({ ...orders.logs, secrets: orders.tokens });
+const log = serviceLog({ level: orders.settings.logLevel, secrets: orders.settings.secrets });
 const tracing = await startTracing(orders.tracing, log);
 const shared = orders.buffer && sharedStore(orders.buffer);
 
 const channel = openChannel(parentPort, {
   listen: (name: DoorName, on: ListenOn) => doors.listen(name, on),
-  setTokens: (list: readonly string[]) => tokens.set(list),
+  configure: (settings: ThreadSettings) => applySettings(settings, { tokens, log }),
   stopListening: () => doors.stopListening(),
   async drain(timeoutMs: number): Promise<void> {
     await doors.drain(timeoutMs);

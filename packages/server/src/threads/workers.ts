@@ -10,12 +10,14 @@ import type { ListenConfig } from '../config/config.ts';
 import type { DoorName } from '../operations/metrics.ts';
 import { type Channel, openChannel } from './channel.ts';
 import { doorNames, type Listening } from './doors.ts';
+import type { ThreadSettings } from './thread-settings.ts';
 import type { WorkerMeasures, WorkerOrders } from './worker.ts';
 
 export interface Workers {
   readonly listening: Readonly<Partial<Record<DoorName, Listening>>>;
   measure(): Promise<readonly WorkerMeasures[]>;
-  setTokens(tokens: readonly string[]): void;
+  /** After a reload. */
+  configure(settings: ThreadSettings): void;
   /** Finishes what was begun, at most so long, and closes all connections. */
   drain(timeoutMs: number): Promise<void>;
   /** Ends the threads; the last thing to do. */
@@ -49,9 +51,9 @@ export async function startWorkers({ count, orders, handlers, onDeath }: Workers
   return {
     listening,
     measure: () => Promise.all(channels.map(({ call }) => call<WorkerMeasures>('measure'))),
-    setTokens(tokens) {
+    configure(settings) {
       // A thread that cannot be told is ending.
-      for (const { call } of channels) call('setTokens', tokens).catch(onDeath);
+      for (const { call } of channels) call('configure', settings).catch(onDeath);
     },
     async drain(timeoutMs) {
       isEnding = true;

@@ -19,6 +19,7 @@ const besides: Readonly<Record<string, string>> = {
   'cl.throttle': 'redis-cell’s command',
   'ad-hoc': 'policies of requests',
   envoy: 'Envoy’s descriptors',
+  'deny-list': 'refused before any rule',
 };
 
 const mostAtFirst = 30;

@@ -11,11 +11,12 @@ import type { PickOutcome } from 'sluice/balance';
 import { answerProblem, Problem } from '../answer-problem.ts';
 import type { Failure, Passage, Step } from '../passage.ts';
 import { countAnswer } from '../pool/pool-member.ts';
+import type { AddedHeaders } from '../upstream/answer.ts';
 import { type Forwarded, forward as send } from '../upstream/forward.ts';
 import { RepeatableBody } from '../upstream/repeatable-body.ts';
 import { leaveOut } from './break-circuit.ts';
 import { forwardingHeaders, viaOf } from './forwarding-headers.ts';
-import { limitHeaders } from './limit.ts';
+import { isLimitHeader, limitHeaders } from './limit.ts';
 
 export async function forward(passage: Passage): Promise<Step> {
   const { exchange } = passage;
@@ -30,7 +31,7 @@ export async function forward(passage: Passage): Promise<Step> {
       target: passage.target,
       authority: authorityOf(passage),
       headers: forwardingHeaders(exchange, passage.plan.identity.isProxy(exchange.client.address)),
-      responseHeaders: responseHeaders(passage),
+      ...addedHeaders(passage),
       isSetAside: (status) => pool.isSetAside(status) && mayRepeat(passage, true) && takesRetry(passage),
     });
     return goOn(passage, forwarded);
@@ -142,7 +143,9 @@ function authorityOf({ exchange, route, picked }: Passage): string {
   return route!.pool.config.host === 'member' || authority === '' ? picked!.member.id : authority;
 }
 
-function responseHeaders({ limits }: Passage): string[] {
+/** Where rules of ours were asked the client is told of those, and not of the member's own beside them: it could not tell which is which. */
+function addedHeaders({ limits }: Passage): AddedHeaders {
   const via = ['via', viaOf('HTTP/1.1')];
-  return limits === undefined ? via : [...limitHeaders(limits), ...via];
+  const own = limits === undefined ? [] : limitHeaders(limits);
+  return own.length === 0 ? { responseHeaders: via } : { responseHeaders: [...own, ...via], isReplaced: isLimitHeader };
 }

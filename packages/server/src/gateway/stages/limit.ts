@@ -55,6 +55,14 @@ export function limitHeaders(result: RulesResult): string[] {
   return list;
 }
 
+/**
+ * Whether a header says where a client stands, in whichever of the dialects. `Retry-After` does not: on an answer that a member gave it is
+ * about the member.
+ */
+export function isLimitHeader(name: string): boolean {
+  return name.startsWith('x-ratelimit-') || name === 'ratelimit' || name.startsWith('ratelimit-');
+}
+
 // A handful of names, asked for with every answer.
 const inLowerCase = new Map<string, string>();
 

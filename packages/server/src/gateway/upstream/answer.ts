@@ -30,6 +30,29 @@ export interface AnswerListener {
   passed(hasLeftovers: boolean): void;
 }
 
+export interface AddedHeaders {
+  /** Added to the answer. */
+  readonly responseHeaders: HeaderList;
+  /** Which of the member's headers these stand in place of. Default: none. */
+  readonly isReplaced?: ((name: string) => boolean) | undefined;
+}
+
+/** What the client gets of the member's headers, and what is added to them. */
+export function passedHeaders(headers: HeaderList, { responseHeaders, isReplaced }: AddedHeaders): string[] {
+  const own = endToEnd(headers);
+  const passed = isReplaced === undefined ? own : without(own, isReplaced);
+  for (const part of responseHeaders) passed.push(part);
+  return passed;
+}
+
+function without(headers: HeaderList, isLeftOut: (name: string) => boolean): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    if (!isLeftOut(headers[at]!)) kept.push(headers[at]!, headers[at + 1]!);
+  }
+  return kept;
+}
+
 // More of them before an answer are no hints any more.
 const mostInterim = 64;
 
@@ -40,7 +63,7 @@ export class Answer implements BodyReader {
   head: ReadResponse | undefined;
   isHeldUp = false;
   private readonly exchange: Exchange;
-  private readonly addedHeaders: HeaderList;
+  private readonly added: AddedHeaders;
   private readonly limits: BodyLimits;
   private readonly listener: AnswerListener;
   private rest: Buffer | undefined;
@@ -54,9 +77,9 @@ export class Answer implements BodyReader {
   private isOver = false;
   private isPassed = false;
 
-  constructor(exchange: Exchange, addedHeaders: HeaderList, limits: BodyLimits, listener: AnswerListener) {
+  constructor(exchange: Exchange, added: AddedHeaders, limits: BodyLimits, listener: AnswerListener) {
     this.exchange = exchange;
-    this.addedHeaders = addedHeaders;
+    this.added = added;
     this.limits = limits;
     this.listener = listener;
   }
@@ -139,9 +162,7 @@ export class Answer implements BodyReader {
   }
 
   private passedHead(head: ReadResponse): { status: number; headers: HeaderList } {
-    const headers = endToEnd(head.headers);
-    for (const part of this.addedHeaders) headers.push(part);
-    return { status: head.status, headers };
+    return { status: head.status, headers: passedHeaders(head.headers, this.added) };
   }
 
   private passWhole(head: ReadResponse, parts: readonly Buffer[]): void {

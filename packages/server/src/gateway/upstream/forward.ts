@@ -13,9 +13,8 @@
  * no time runs here: the front has its own.
  */
 import type { Exchange } from '../exchange.ts';
-import { endToEnd } from '../wire/hop-by-hop.ts';
 import { BadMessage, type HeaderList, type ReadResponse } from '../wire/message.ts';
-import { Answer, type AnswerListener } from './answer.ts';
+import { type AddedHeaders, Answer, type AnswerListener, passedHeaders } from './answer.ts';
 import { BodySender, type SendingListener } from './body-sender.ts';
 import type { ConnectionTaker, ConnectionUser, MemberConnection } from './member-connection.ts';
 import type { MemberConnections } from './member-connections.ts';
@@ -24,9 +23,7 @@ import type { RepeatableBody } from './repeatable-body.ts';
 import { mustAskFirst, type RequestParts, requestHead, upgradeOf } from './request-head.ts';
 import { Tunnel } from './tunnel.ts';
 
-export interface ForwardOptions extends RequestParts {
-  /** Added to the answer. */
-  readonly responseHeaders: HeaderList;
+export interface ForwardOptions extends RequestParts, AddedHeaders {
   /** Whether an answer of this status is thrown away, for another attempt. */
   isSetAside(status: number): boolean;
 }
@@ -103,7 +100,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
     this.connections = connections;
     this.options = options;
     this.resolve = resolve;
-    this.answer = new Answer(exchange, options.responseHeaders, connections.answerLimits, this);
+    this.answer = new Answer(exchange, options, connections.answerLimits, this);
   }
 
   start(): void {
@@ -258,7 +255,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
   }
 
   private switchHeaders(headers: HeaderList): string[] {
-    const passed = [...endToEnd(headers), ...this.options.responseHeaders];
+    const passed = passedHeaders(headers, this.options);
     const at = headers.findIndex((part, i) => i % 2 === 0 && part === 'upgrade');
     return at === -1 ? passed : [...passed, 'upgrade', headers[at + 1]!];
   }

@@ -40,6 +40,7 @@ export function connectionCommands({ tokens, meter }: ConnectionContext): readon
     const { session, writer } = turn;
     let version = session.isResp3 ? 3 : 2;
     let name: string | undefined;
+    let shown: { readonly user: string; readonly token: string } | undefined;
     if (turn.count > 1) {
       version = turn.integer(1);
       if (Number.isNaN(version)) throw new CommandError('Protocol version is not an integer or out of range');
@@ -47,13 +48,15 @@ export function connectionCommands({ tokens, meter }: ConnectionContext): readon
     }
     for (let i = 2; i < turn.count; ) {
       if (turn.is(i, 'auth') && i + 2 < turn.count) {
-        authenticate(session, turn.text(i + 1), turn.text(i + 2));
+        shown = { user: turn.text(i + 1), token: turn.text(i + 2) };
         i += 3;
       } else if (turn.is(i, 'setname') && i + 1 < turn.count) {
         name = checkClientName(turn.text(i + 1));
         i += 2;
       } else throw new CommandError(`Syntax error in HELLO option '${turn.text(i).slice(0, 64)}'`);
     }
+    // Not before the whole command was read: what is answered by an error has changed nothing.
+    if (shown !== undefined) authenticate(session, shown.user, shown.token);
     if (!session.isAuthenticated) {
       meter.unauthorized += 1;
       throw new CommandError(

@@ -5,6 +5,8 @@
  *      SLUICE.POLICY key algorithm limit windowMs [BURST n] [COST n]                   a policy that comes with the call
  *
  *      reply  [ allowed 1|0, limit, remaining, retryAfterMs, resetAfterMs, rule ]      -1: waiting never helps
+ *
+ * A rule with tiers is asked as for a subject without a tier.
  */
 import { type Decision, type Policy, parsePolicy } from 'sluice';
 import type { Service } from '../../service/service.ts';
@@ -12,6 +14,10 @@ import type { Command } from '../command.ts';
 import { CommandError, syntaxError } from '../error-reply.ts';
 import type { ReplyWriter } from '../reply-writer.ts';
 import type { Turn } from '../turn.ts';
+
+// The reply has no place for "yes, but later", and clients know it as it is. Whoever cannot be told to wait must not be let through early,
+// so what a shaping policy would delay is refused, and retryAfterMs says when it is its turn.
+const maxDelayMs = 0;
 
 export function checkCommand(service: Pick<Service, 'checkRule'>): Command {
   return {
@@ -31,7 +37,7 @@ export function checkCommand(service: Pick<Service, 'checkRule'>): Command {
         else if (turn.is(i, 'id')) requestId = turn.key(i + 1, 'ID');
         else throw syntaxError();
       }
-      turn.reply(service.checkRule(rule, key, { cost, requestId }), writeDecision);
+      turn.reply(service.checkRule(rule, key, { cost, requestId, maxDelayMs }), writeDecision);
     },
   };
 }
@@ -55,7 +61,7 @@ export function policyCommand(service: Pick<Service, 'checkPolicy'>): Command {
         else throw syntaxError();
       }
       const policy = policies.of(turn.key(2, 'algorithm'), turn.number(3, 'limit'), wholeMilliseconds(turn, 4), burst);
-      turn.reply(service.checkPolicy(policy, key, { cost }), writeDecision);
+      turn.reply(service.checkPolicy(policy, key, { cost, maxDelayMs }), writeDecision);
     },
   };
 }
