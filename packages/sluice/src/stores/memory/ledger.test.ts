@@ -34,4 +34,24 @@ describe('the ledger', () => {
     expect(receipts.redeem('a', first)).toBeUndefined();
     expect(receipts.redeem('a', again)).toEqual([[], 0]);
   });
+
+  it('takes no receipt for its own that another issued, before it or after', () => {
+    const [old, young] = [ledger(10), ledger(10)];
+    const theirs = Array.from({ length: 100 }, () => old.issue('key', []));
+    for (let i = 0; i < 100; i += 1) young.issue('key', []);
+    expect(theirs.filter((receipt) => young.redeem('key', receipt) !== undefined)).toEqual([]);
+  });
+
+  it('goes on where another was saved', () => {
+    const old = ledger(10);
+    const [kept, revoked] = [old.issue('key', [7]), old.issue('reset', [])];
+    old.revoke('reset');
+    old.refunded('key', 3);
+    const young = ledger(10);
+    young.issue('forgotten', []);
+    young.restore(JSON.parse(JSON.stringify(old.save())));
+    expect(young.redeem('key', kept)).toEqual([[7], 3]);
+    expect(young.redeem('reset', revoked)).toBeUndefined();
+    expect(young.issue('key', [8])).toEqual(old.issue('key', [8]));
+  });
 });

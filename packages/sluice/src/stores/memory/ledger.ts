@@ -4,6 +4,9 @@
  * and how much its key had been given back by then.
  *
  * Only keys with reservations have an entry. The oldest are forgotten, and their receipts with them: what they hold is spent.
+ *
+ * Numbers begin anywhere, so that receipts of a store that is gone mean nothing to the one that began in its place. One that goes on from its
+ * snapshot goes on with its numbers.
  */
 import type { Receipt } from '../../vocabulary/decision.ts';
 
@@ -17,6 +20,9 @@ export interface Ledger {
   revoke(key: string): void;
   /** Whether no key has receipts. */
   isEmpty(): boolean;
+  /** All that is kept, for a snapshot; and puts that in place of what there is. */
+  save(): SavedLedger;
+  restore(saved: SavedLedger): void;
   /** What is kept of a key's receipts. */
   entry(key: string): LedgerEntry | undefined;
   /** Takes that over from elsewhere, or drops it; the next receipt gets a number above `latest`. */
@@ -28,9 +34,23 @@ export interface LedgerEntry {
   refunded: number;
 }
 
+export interface SavedLedger {
+  /** The number of the latest receipt. */
+  readonly latest: number;
+  readonly entries: readonly (readonly [key: string, validFrom: number, refunded: number])[];
+}
+
+// Of whole numbers, the largest are 2^53: enough are left for all receipts that there will ever be.
+const firstNumbers = 2 ** 50;
+
+/** Where the numbers of a new store begin. */
+export function anyNumber(): number {
+  return Math.floor(Math.random() * firstNumbers);
+}
+
 export function ledger(maxKeys: number): Ledger {
   const entries = new Map<string, LedgerEntry>();
-  let latest = 0;
+  let latest = anyNumber();
 
   return {
     issue(key, receipt) {
@@ -45,7 +65,8 @@ export function ledger(maxKeys: number): Ledger {
     redeem(key, receipt) {
       const [number = 0, refunded = 0, ...rest] = receipt ?? [];
       const entry = entries.get(key);
-      return entry && number >= entry.validFrom ? [rest, entry.refunded - refunded] : undefined;
+      const isOurs = entry !== undefined && number >= entry.validFrom && number <= latest;
+      return isOurs ? [rest, entry.refunded - refunded] : undefined;
     },
     refunded(key, cost) {
       const entry = entries.get(key);
@@ -56,6 +77,15 @@ export function ledger(maxKeys: number): Ledger {
       if (entry) entry.validFrom = latest + 1;
     },
     isEmpty: () => entries.size === 0,
+    save: () => ({
+      latest,
+      entries: Array.from(entries, ([key, { validFrom, refunded }]) => [key, validFrom, refunded] as const),
+    }),
+    restore(saved) {
+      latest = saved.latest;
+      entries.clear();
+      for (const [key, validFrom, refunded] of saved.entries) entries.set(key, { validFrom, refunded });
+    },
     entry: (key) => entries.get(key),
     load(key, entry, numbered) {
       latest = numbered;

@@ -420,6 +420,22 @@ describe('a snapshot', () => {
     }
   });
 
+  it('keeps which reservations still hold', () => {
+    const clock = new TestClock(5000);
+    const store = memoryStore({ clock });
+    const policy = gcra({ limit: 10, window: '1h' });
+    const reserve = (key: string) =>
+      store.apply([{ name: 'x', key, policy, cost: 8, operation: 'reserve' }])[0]?.receipt as readonly number[];
+    const [held, reset] = [reserve('held'), reserve('reset')];
+    store.apply([{ name: 'x', key: 'reset', policy, cost: 0, operation: 'reset' }]);
+    const restored = memoryStore({ clock });
+    restored.restore(JSON.parse(JSON.stringify(store.snapshot())));
+    const cancel = (key: string, receipt: readonly number[]) =>
+      restored.apply([{ name: 'x', key, policy, cost: 8, actual: 0, operation: 'settle', receipt }])[0]?.remaining;
+    restored.apply([{ name: 'x', key: 'reset', policy, cost: 9, operation: 'reserve' }]);
+    expect([cancel('held', held), cancel('reset', reset)]).toEqual([10, 1]);
+  });
+
   it('applies a policy that has changed in between to the old state', () => {
     const clock = new TestClock(5000);
     const store = memoryStore({ clock });

@@ -3,6 +3,7 @@ import { parsePolicy } from '../../algorithms/parse-policy.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { chargeAnew } from './carry-over.ts';
 import type { Seed } from './key-hash.ts';
+import type { SavedLedger } from './ledger.ts';
 import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
 import type { KeyMode } from './rows.ts';
@@ -21,6 +22,8 @@ export interface SnapshotName {
   /** Absent where nothing was forgotten. */
   readonly unknownBeforeMs?: number;
   readonly blocked: readonly (readonly [key: string, untilMs: number])[];
+  /** Which receipts still hold; absent where there are none. */
+  readonly receipts?: SavedLedger;
   readonly tables: readonly SnapshotTable[];
 }
 
@@ -60,6 +63,7 @@ export function takeSnapshot({ names, room, keys, seed, stalenessMs }: Contents)
       // JSON has no -Infinity.
       ...(Number.isFinite(past.unknownBeforeMs) && { unknownBeforeMs: past.unknownBeforeMs }),
       blocked: [...blocked],
+      ...(!past.receipts.isEmpty() && { receipts: past.receipts.save() }),
       tables: Array.from(tables.values(), ({ policy, sinceMs, retainMs, rows }) => ({
         policy: { ...policy },
         sinceMs,
@@ -68,6 +72,12 @@ export function takeSnapshot({ names, room, keys, seed, stalenessMs }: Contents)
       })),
     })),
   };
+}
+
+function isLedger({ latest, entries }: SavedLedger): boolean {
+  const isEntry = ([key, ...numbers]: SavedLedger['entries'][number]) =>
+    typeof key === 'string' && numbers.length === 2 && numbers.every(Number.isFinite);
+  return Number.isSafeInteger(latest) && entries.every(isEntry);
 }
 
 function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean {
@@ -103,12 +113,13 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
         `it was taken of a store with ${seed ? '' : 'no '}fingerprints for keys, this one has ${mode} keys`,
       );
     if (seed && !(seed.length === 2 && seed.every((half) => half === (half | 0)))) throw new Error('its seed is none');
-    for (const { name, blocked, unknownBeforeMs = 0, tables: saved } of snapshot.names) {
+    for (const { name, blocked, unknownBeforeMs = 0, receipts, tables: saved } of snapshot.names) {
       if (typeof name !== 'string' || !Number.isFinite(unknownBeforeMs))
         throw new Error(`"${name}" is not a name with its past`);
       for (const [key, untilMs] of blocked) {
         if (typeof key !== 'string' || !Number.isFinite(untilMs)) throw new Error(`the block of key "${key}" is none`);
       }
+      if (receipts && !isLedger(receipts)) throw new Error(`the receipts of "${name}" are none`);
       for (const { policy, sinceMs, retainMs, entries } of saved) {
         if (!Number.isFinite(sinceMs) || !(retainMs >= 0)) throw new Error('sinceMs and retainMs are no times');
         const blank = (ofClockMs: number) => {
@@ -137,8 +148,9 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   }
   if (snapshot.seed) contents.reseed(snapshot.seed);
   for (const table of tables) namespace(table.name).adopt(table);
-  for (const { name, blocked, unknownBeforeMs } of snapshot.names) {
+  for (const { name, blocked, unknownBeforeMs, receipts } of snapshot.names) {
     const space = namespace(name);
+    if (receipts) space.past.receipts.restore(receipts);
     for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs);
     if (unknownBeforeMs !== undefined) space.past.unknownBeforeMs = unknownBeforeMs;
   }
