@@ -5,12 +5,16 @@ import type { RateLimitHeaders } from '../rate-limit-headers.ts';
 // that are made by `Response.redirect` and cannot be written to.
 const bodiless = new Set([204, 205, 301, 302, 303, 304, 307, 308]);
 
+// Asked for its body, Bun makes a stream of it, and forgets that it was text.
+const mayAskForBody = !('Bun' in globalThis);
+
 /**
  * Whether it can be answered with again and again, as nothing with a body can: one client's headers must not reach the next. What says its type has
  * a body, and is not asked: some servers make a stream of it to answer, and send it in a slower way.
  */
 function isReusable(response: Response): boolean {
-  return bodiless.has(response.status) || (!response.headers.has('content-type') && response.body === null);
+  if (bodiless.has(response.status)) return true;
+  return mayAskForBody && !response.headers.has('content-type') && response.body === null;
 }
 
 /**

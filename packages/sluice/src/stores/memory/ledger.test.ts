@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ledger } from './ledger.ts';
+import { anyNumber, ledger } from './ledger.ts';
 
 describe('the ledger', () => {
   it('redeems what it issued, with what was given back since', () => {
-    const receipts = ledger(10);
+    const receipts = ledger(10, 0);
     const first = receipts.issue('key', [1, 2]);
     receipts.refunded('key', 5);
     const second = receipts.issue('key', [3]);
@@ -14,7 +14,7 @@ describe('the ledger', () => {
   });
 
   it('voids what was issued before a revocation, and only that', () => {
-    const receipts = ledger(10);
+    const receipts = ledger(10, 0);
     const before = receipts.issue('key', []);
     const other = receipts.issue('other', []);
     receipts.revoke('key');
@@ -25,7 +25,7 @@ describe('the ledger', () => {
   });
 
   it('forgets the oldest keys, and never takes their receipts for later ones', () => {
-    const receipts = ledger(2);
+    const receipts = ledger(2, 0);
     const first = receipts.issue('a', []);
     receipts.issue('b', []);
     receipts.issue('c', []);
@@ -36,18 +36,18 @@ describe('the ledger', () => {
   });
 
   it('takes no receipt for its own that another issued, before it or after', () => {
-    const [old, young] = [ledger(10), ledger(10)];
+    const [old, young] = [ledger(10, anyNumber()), ledger(10, anyNumber())];
     const theirs = Array.from({ length: 100 }, () => old.issue('key', []));
     for (let i = 0; i < 100; i += 1) young.issue('key', []);
     expect(theirs.filter((receipt) => young.redeem('key', receipt) !== undefined)).toEqual([]);
   });
 
   it('goes on where another was saved', () => {
-    const old = ledger(10);
+    const old = ledger(10, 0);
     const [kept, revoked] = [old.issue('key', [7]), old.issue('reset', [])];
     old.revoke('reset');
     old.refunded('key', 3);
-    const young = ledger(10);
+    const young = ledger(10, 0);
     young.issue('forgotten', []);
     young.restore(JSON.parse(JSON.stringify(old.save())));
     expect(young.redeem('key', kept)).toEqual([[7], 3]);

@@ -5,8 +5,8 @@
  *
  * Only keys with reservations have an entry. The oldest are forgotten, and their receipts with them: what they hold is spent.
  *
- * Numbers begin anywhere, so that receipts of a store that is gone mean nothing to the one that began in its place. One that goes on from its
- * snapshot goes on with its numbers.
+ * Those of a store begin anywhere, so that receipts of one that is gone mean nothing to the one that began in its place. One that goes on from its
+ * snapshot goes on with its numbers, also under names that come later: what is done to both gets the same receipts.
  */
 import type { Receipt } from '../../vocabulary/decision.ts';
 
@@ -48,9 +48,9 @@ export function anyNumber(): number {
   return Math.floor(Math.random() * firstNumbers);
 }
 
-export function ledger(maxKeys: number): Ledger {
+export function ledger(maxKeys: number, latestNumber: number): Ledger {
   const entries = new Map<string, LedgerEntry>();
-  let latest = anyNumber();
+  let latest = latestNumber;
 
   return {
     issue(key, receipt) {

@@ -79,7 +79,7 @@ export const storeFull = { allowed: false, remaining: 0, retryAfterMs: 1000, rea
 export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessMs = 0, retains = true): Namespace {
   const tables = new Map<string, Table>();
   const blocked = new Map<string, number>();
-  const past = blankPast(room.maxKeys, rowsOf);
+  const past = blankPast(room.maxKeys, rowsOf, room.receiptsFrom);
   const { receipts } = past;
 
   function tableFor(policy: Policy, sinceMs: number, moment?: Moment): Table {

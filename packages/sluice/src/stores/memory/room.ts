@@ -7,6 +7,7 @@
  */
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero } from '../../vocabulary/policy.ts';
+import { anyNumber } from './ledger.ts';
 import type { Moment } from './moment.ts';
 import { forgettableInMs, latestChargeMs, type Table } from './table.ts';
 
@@ -16,6 +17,8 @@ export interface Room {
   tables: readonly Table[];
   /** The latest time at which a key was forgotten. */
   forgotUpToMs: number;
+  /** Where the numbers of receipts begin, under every name. */
+  receiptsFrom: number;
   /** Whether there is room for so many newcomers, after forgetting what can be forgotten. */
   make(newcomers: number, strict: boolean | undefined, moment: Moment): boolean;
   keep(table: Table, key: string, row: Float64Array): void;
@@ -53,6 +56,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
     stats,
     tables: [],
     forgotUpToMs: Number.NEGATIVE_INFINITY,
+    receiptsFrom: anyNumber(),
     keep(table, key, row) {
       const before = table.rows.size;
       table.rows.set(key, row);

@@ -33,6 +33,8 @@ export interface Snapshot {
   readonly seed?: readonly [number, number];
   /** When a key was forgotten last; absent where none was. */
   readonly forgotUpToMs?: number;
+  /** Where the numbers of receipts begin, under names that are not here yet. */
+  readonly receiptsFrom?: number;
   /** Of the store's clock. Absent in snapshots from before it was kept: then it is taken for that of the store they are restored into. */
   readonly stalenessMs?: number;
   readonly names: readonly SnapshotName[];
@@ -57,6 +59,7 @@ export function takeSnapshot({ names, room, keys, seed, stalenessMs }: Contents)
     version: 1,
     ...(keys === 'fingerprint' && { seed }),
     ...(Number.isFinite(room.forgotUpToMs) && { forgotUpToMs: room.forgotUpToMs }),
+    receiptsFrom: room.receiptsFrom,
     stalenessMs,
     names: Array.from(names, ([name, { tables, blocked, past }]) => ({
       name,
@@ -104,7 +107,8 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   let keys = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
-    const { seed, forgotUpToMs = 0, stalenessMs: savedStalenessMs = stalenessMs } = snapshot;
+    const { seed, forgotUpToMs = 0, receiptsFrom = 0, stalenessMs: savedStalenessMs = stalenessMs } = snapshot;
+    if (!Number.isSafeInteger(receiptsFrom)) throw new Error('receiptsFrom is no whole number');
     if (!Number.isFinite(forgotUpToMs)) throw new Error('forgotUpToMs is no time');
     if (!(savedStalenessMs >= 0 && savedStalenessMs < Number.POSITIVE_INFINITY))
       throw new Error('stalenessMs is no time');
@@ -147,6 +151,8 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
     throw new SluiceError('store-full', `The snapshot holds ${keys} keys, maxKeys is ${maxKeys}. Raise maxKeys.`);
   }
   if (snapshot.seed) contents.reseed(snapshot.seed);
+  room.receiptsFrom = snapshot.receiptsFrom ?? room.receiptsFrom;
+  for (const { past } of contents.names.values()) past.receipts.restore({ latest: room.receiptsFrom, entries: [] });
   for (const table of tables) namespace(table.name).adopt(table);
   for (const { name, blocked, unknownBeforeMs, receipts } of snapshot.names) {
     const space = namespace(name);

@@ -42,8 +42,8 @@ export interface Past {
 export type RowsOf = (name: string, cellsPerKey: number) => Rows;
 
 /** A past of which everything is known. */
-export function blankPast(maxKeys: number, rowsOf: RowsOf): Past {
-  return { rowsOf, unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys) };
+export function blankPast(maxKeys: number, rowsOf: RowsOf, receiptsFrom = 0): Past {
+  return { rowsOf, unknownBeforeMs: Number.NEGATIVE_INFINITY, receipts: ledger(maxKeys, receiptsFrom) };
 }
 
 export function tableOf(name: string, policy: Policy, stalenessMs: number, sinceMs: number, past: Past): Table {
