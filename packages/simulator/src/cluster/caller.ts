@@ -24,6 +24,8 @@ export interface CallerOptions {
   readonly retryShare: number;
   /** The share of grants that is not used at once, but later within `g`. */
   readonly lateShare: number;
+  /** The share that is reserved; of these some are used, some in part, and some not at all. Default none. */
+  readonly reservedShare?: number;
   /** What is asked for. */
   readonly demand: () => readonly Asked[];
 }
@@ -46,6 +48,8 @@ interface Errand {
 }
 
 const mostRedirections = 4;
+// How long something may be under way that was reserved, on average.
+const settledAfterMs = 100;
 
 export class Caller {
   readonly #world: World;
@@ -77,14 +81,26 @@ export class Caller {
   }
 
   ask(asked: readonly Asked[], wish: Wish = {}): void {
-    const isForwarded = asked.length > 1 || this.#random.uniform() < this.#options.forwardedShare;
-    this.#asked += 1;
+    const { forwardedShare, reservedShare = 0 } = this.#options;
+    const isForwarded = asked.length > 1 || this.#random.uniform() < forwardedShare;
     this.#world.ledger.asked.push({ asked, atMs: this.#world.loop.nowMs });
-    const question: Question = {
-      id: `${this.#host.name}.${this.#asked}`,
-      door: wish.door ?? (isForwarded ? 'http' : 'resp'),
-      asked,
-    };
+    this.#go(
+      {
+        id: this.#nextId(),
+        door: wish.door ?? (isForwarded ? 'http' : 'resp'),
+        asked,
+        ...(reservedShare > 0 && this.#random.uniform() < reservedShare && { isReservation: true }),
+      },
+      wish,
+    );
+  }
+
+  #nextId(): string {
+    this.#asked += 1;
+    return `${this.#host.name}.${this.#asked}`;
+  }
+
+  #go(question: Question, wish: Wish = {}): void {
     const errand: Errand = { question, sentMs: this.#host.nowMs(), wish, isOver: false, redirections: 0 };
     this.#send(errand, wish.at ?? this.#nodeFor(question));
     this.#wait(errand);
@@ -142,27 +158,41 @@ export class Caller {
       return;
     }
     if (errand.question.door === 'resp') this.#owners.set(key, from);
-    if (answer.decisions.every(({ allowed }) => allowed)) this.#take(errand, answer.version);
+    if (errand.question.settlement || !answer.decisions.every(({ allowed }) => allowed)) return;
+    const used = errand.question.isReservation ? this.#settleLater(errand.question, answer) : errand.question.asked;
+    if (used.length > 0) this.#take(errand, used, answer.version);
+  }
+
+  /** What is used of a reservation; the rest is given back after a while. */
+  #settleLater(question: Question, { decisions }: Extract<Answer, { kind: 'decisions' }>): readonly Asked[] {
+    const { asked, door } = question;
+    const unused = this.#random.integer(3);
+    if (unused === 0) return asked;
+    const actuals = asked.map(({ cost }) => (unused === 1 ? cost - 1 : 0));
+    const settlement = { actuals, receipts: decisions.map(({ receipt = [] }) => receipt) };
+    const giveBack = () => this.#go({ id: this.#nextId(), door, asked, settlement });
+    this.#host.clockOf(this.#run).after(this.#random.exponential(settledAfterMs), giveBack);
+    return asked.flatMap((one, i) => (actuals[i]! > 0 ? [{ ...one, cost: actuals[i]! }] : []));
   }
 
   /** Uses a grant now, or at a moment that is not too late. */
-  #take(errand: Errand, version: number): void {
+  #take(errand: Errand, used: readonly Asked[], version: number): void {
     const { graceMs } = this.#world.settings.shared;
     const ageMs = this.#host.nowMs() - errand.sentMs;
     const isLate = ageMs < graceMs && this.#random.uniform() < this.#options.lateShare;
     const useAtAgeMs = errand.wish.useAtAgeMs ?? (isLate ? ageMs + (graceMs - ageMs) * this.#random.uniform() : 0);
-    if (useAtAgeMs <= ageMs) this.#use(errand, version);
-    else this.#host.clockOf(this.#run).after(useAtAgeMs - ageMs, () => this.#use(errand, version));
+    if (useAtAgeMs <= ageMs) this.#use(errand, used, version);
+    else this.#host.clockOf(this.#run).after(useAtAgeMs - ageMs, () => this.#use(errand, used, version));
   }
 
-  #use({ question, sentMs }: Errand, version: number): void {
+  #use({ question, sentMs }: Errand, used: readonly Asked[], version: number): void {
     const { ledger, settings, callerAge, loop } = this.#world;
     if (callerAge && this.#host.nowMs() - sentMs > settings.shared.graceMs) {
       ledger.dropped += 1;
       return;
     }
-    ledger.used(question.asked, version, loop.nowMs);
-    this.#world.tell(this.#host.name, `uses ${question.id}: ${question.asked.map(nameOfAsked).join(' ')}`);
+    ledger.used(used, version, loop.nowMs);
+    this.#world.tell(this.#host.name, `uses ${question.id}: ${used.map(nameOfAsked).join(' ')}`);
   }
 }
 

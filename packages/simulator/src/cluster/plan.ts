@@ -132,6 +132,7 @@ function callerOf(chance: Random, rules: readonly Rule[], callers: number): Call
     patienceMs: 15 + chance.uniform() * 100,
     retryShare: chance.pick([0, 0.3, 0.7]),
     lateShare: chance.pick([0, 0.5, 1]),
+    reservedShare: chance.pick([0, 0, 0.2, 0.5]),
     demand() {
       const first = one();
       if (draws.uniform() >= pairShare) return [first];

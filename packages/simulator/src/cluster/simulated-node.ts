@@ -1,5 +1,5 @@
 /** A node of the cluster on a host of the simulation: the server's own `ClusterNode`, its doors, and its ends. */
-import type { Check, Decision } from 'sluice';
+import type { Check, Decision, Receipt } from 'sluice';
 import { slotOf } from 'sluice/client';
 import { ClusterNode, type NodeEnvironment, type PeerMessage, type PeerReply } from 'sluice-server/cluster';
 import type { Host, Run } from './host.ts';
@@ -10,6 +10,15 @@ export interface Question {
   readonly id: string;
   readonly door: 'resp' | 'http';
   readonly asked: readonly Asked[];
+  /** What is granted may be given back later, in whole or in part. */
+  readonly isReservation?: boolean;
+  /** Gives back what was reserved, but for so much of each. */
+  readonly settlement?: Settlement;
+}
+
+export interface Settlement {
+  readonly actuals: readonly number[];
+  readonly receipts: readonly Receipt[];
 }
 
 export interface Asked {
@@ -143,17 +152,18 @@ export class SimulatedNode {
     });
   }
 
-  #decide(node: ClusterNode, { id, asked }: Question, send: (answer: Answer) => void): void {
+  #decide(node: ClusterNode, question: Question, send: (answer: Answer) => void): void {
+    const { id, asked, settlement } = question;
     const { version } = this;
-    const checks = asked.map(({ rule, key, cost }): Check => {
+    const checks = asked.map(({ rule, key, cost }, i): Check => {
       const policy = this.#world.policyOf(rule, version);
-      return { name: rule, key, policy, cost };
+      return { name: rule, key, policy, cost, ...operationOf(question, i) };
     });
     const askedMs = this.#world.loop.nowMs;
     whenAnswered(
       () => node.apply(checks, id),
       (decisions) => {
-        this.#world.ledger.decided(asked, decisions, version, askedMs, this.#world.loop.nowMs);
+        if (!settlement) this.#world.ledger.decided(asked, decisions, version, askedMs, this.#world.loop.nowMs);
         this.#world.tell(this.name, `answers ${id}: ${decisions.map(wordOf).join(' ')}`);
         send({ kind: 'decisions', decisions, version });
       },
@@ -218,6 +228,11 @@ export class SimulatedNode {
       );
     });
   }
+}
+
+function operationOf({ isReservation, settlement }: Question, i: number): Partial<Check> {
+  if (settlement) return { operation: 'settle', actual: settlement.actuals[i]!, receipt: settlement.receipts[i]! };
+  return isReservation ? { operation: 'reserve' } : {};
 }
 
 export function addressOf(name: string): string {
