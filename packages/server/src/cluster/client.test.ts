@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type FaultProxy, startFaultProxy, waitUntil } from '@sluice/test-servers';
-import { type Check, type Clock, fixedWindow, gcra, monotonicClock, rules, slidingLog } from 'sluice';
+import { type Check, type Clock, type Duration, fixedWindow, gcra, monotonicClock, rules, slidingLog } from 'sluice';
 import { type ClusterStore, type ClusterStoreOptions, clusterStore } from 'sluice/client';
 import { rateLimit } from 'sluice/fetch';
 import { degrade, layered } from 'sluice/layers';
 import { TestClock } from 'sluice/testing';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keySlot } from '../resp/key-slot.ts';
 import { makeCertificates } from '../service/certificates.test-support.ts';
 import { openNode, openNodeBehind, openTwoNodes } from './client.test-support.ts';
@@ -28,7 +28,7 @@ function connect(options: ClusterStoreOptions): ClusterStore {
   return client;
 }
 
-async function throughProxy(clock?: Clock) {
+async function throughProxy(clock?: Clock, deadline: Duration = '10ms') {
   let proxy: FaultProxy | undefined;
   const node = await openNodeBehind(async (port) => {
     proxy = await startFaultProxy({ port });
@@ -37,7 +37,7 @@ async function throughProxy(clock?: Clock) {
   if (proxy === undefined) throw new Error('there is no proxy');
   const { stop } = proxy;
   onTestFinished(stop);
-  const client = connect({ nodes: [`127.0.0.1:${proxy.port}`], deadline: '10ms', ...(clock && { clock }) });
+  const client = connect({ nodes: [`127.0.0.1:${proxy.port}`], deadline, ...(clock && { clock }) });
   return { node, proxy, client };
 }
 
@@ -107,6 +107,20 @@ describe('time', () => {
     await waitUntil('the node has answered again', () => node.asked.length === 3);
     clock.nowMs += 10;
     expect(await inTime).toMatchObject([{ allowed: true, remaining: 1 }]);
+  });
+
+  it('drops an answer that waited while the machine slept, though the monotonic clock stood still', async () => {
+    const { node, proxy, client } = await throughProxy(undefined, '30s');
+    await client.apply([checkOf('a')]);
+    proxy.delayMs = 200;
+    const call = client.apply([checkOf('b')]);
+    await waitUntil('the node has answered', () => node.asked.length === 2);
+    const wall = Date.now;
+    vi.spyOn(Date, 'now').mockImplementation(() => wall() + 60_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(call).rejects.toMatchObject(inDoubt);
+    expect(client.stats()).toMatchObject({ lateGrants: 1, timeouts: 1 });
+    expect(await client.apply([checkOf('b')])).toMatchObject([{ allowed: true, remaining: 1 }]);
   });
 
   it('takes no time from the caller', async () => {

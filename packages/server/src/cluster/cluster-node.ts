@@ -70,6 +70,7 @@ export class ClusterNode implements ClusterDoor {
       fences,
       time: membership.time,
       prefix: membership.keys.long,
+      shards: shards.count,
       maxKeys: settings.durableKeys,
       timeoutMs: settings.patienceMs,
     });

@@ -1,7 +1,7 @@
 /**
  * What a node does every so often, once its record is renewed: take over from the silent, hand over what others should own, keep the standbys, tidy up.
  */
-import { handOver } from './hand-over.ts';
+import { handOver, ruleOut } from './hand-over.ts';
 import type { Membership } from './membership.ts';
 import type { NodeParts } from './node-parts.ts';
 import type { KnownNode } from './records.ts';
@@ -40,6 +40,7 @@ export class Duties {
 
   async carryOut(): Promise<void> {
     await this.takeOver();
+    await this.thawShards();
     await this.handOverShards();
     await this.keepStandbys();
     await this.sweepLongWindows();
@@ -141,6 +142,19 @@ export class Duties {
           this.parts.environment.log.debug({ to: addresses.resp, error: error.message }, 'was not told'),
         );
     }
+  }
+
+  /**
+   * Duties come one after the other, so no hand-over is under way here: what is frozen was left so by one whose outcome was not known when the right
+   * ran out. It would be ours, and never answer again.
+   */
+  private async thawShards(): Promise<void> {
+    const frozen = this.parts.shards.all().filter(({ isFrozen }) => isFrozen);
+    if (frozen.length === 0) return;
+    const isKnown = await ruleOut(this.parts.membership, frozen);
+    this.parts.shards.changed();
+    if (isKnown)
+      this.parts.environment.log.info({ shards: frozen.length }, 'ended a hand-over that nobody knew the end of');
   }
 
   private async handOverShards(): Promise<void> {

@@ -4,11 +4,11 @@
  *      freeze ──► offer the state ──► slot table: theirs, by this offer ──► done: they go on where we stopped
  *                      │ no                    │ refused      │ nobody knows
  *                      ▼                       ▼              ▼
- *                     thaw                    thaw       rule it out in etcd, then thaw
+ *                     thaw                    thaw       rule it out in etcd, then thaw; if the right ends before, once it is renewed
  *
  * From the freeze on nothing is decided here, so the offered state is the last word, and calls wait for whoever has it in the end.
  */
-import type { NodeEnvironment } from './environment.ts';
+import { type NodeEnvironment, pause } from './environment.ts';
 import type { Fences } from './fences.ts';
 import type { Membership, Outcome } from './membership.ts';
 import type { ShardState } from './messages.ts';
@@ -97,19 +97,26 @@ async function settle(
   shards: readonly Shard[],
   epoch: number,
 ): Promise<boolean> {
-  // Without the right nothing is decided here anyway, and whoever takes over assumes the worst.
+  // Without the right nothing is decided here anyway, and whoever takes over assumes the worst. If nobody does, and the right is renewed, the
+  // duties go on from here: renewals wait for this.
   while (membership.self.epoch === epoch && !membership.isDeposed && membership.right.leftMs() > 0) {
-    const outcome = await membership.edit(() => new Map());
-    // Refused: the table is another one by now, and the change was made for the one before. Done: likewise.
-    if (outcome !== 'unknown') {
-      const isOurs = shards.every((shard) => ownerOf(membership.table!, shard.number)?.epoch === epoch);
-      return !(isOurs && !thaw(shards));
-    }
-    await new Promise<void>((resolve) => {
-      environment.clock.after(pauseMs, resolve);
-    });
+    if (await ruleOut(membership, shards)) return shards.every(({ isFrozen }) => isFrozen);
+    await pause(environment.clock, pauseMs);
   }
   return false;
+}
+
+/**
+ * Rules out every change that is still on its way, and thaws those of the shards that are ours still. False when it is not known either whether that
+ * has happened.
+ */
+export async function ruleOut(membership: Membership, shards: readonly Shard[]): Promise<boolean> {
+  const { epoch } = membership.self;
+  const outcome = await membership.edit(() => new Map());
+  if (outcome === 'unknown' || membership.isDeposed) return false;
+  // Refused: the table, or our record, is another one by now, and the change was made for the one before. Done: likewise.
+  thaw(shards.filter((shard) => ownerOf(membership.table!, shard.number)?.epoch === epoch));
+  return true;
 }
 
 function thaw(shards: readonly Shard[]): false {

@@ -2,8 +2,9 @@ import { type EtcdCluster, startEtcd, waitUntil } from '@sluice/test-servers';
 import { type Decision, gcra, type Policy, slidingLog } from 'sluice';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterNode } from './cluster-node.ts';
+import { prefixesOf } from './long-windows.ts';
 import { type Neighbourhood, neighbourhood } from './nodes.test-support.ts';
-import { defaultShards } from './shards.ts';
+import { defaultShards, firstSlotOf, shardOfSlot, slots } from './shards.ts';
 
 let etcd: EtcdCluster;
 let around: Neighbourhood;
@@ -12,7 +13,7 @@ beforeAll(async () => {
   etcd = await startEtcd({ members: 1 });
 }, 60_000);
 afterAll(() => etcd.stop());
-afterEach(() => around.close());
+afterEach(() => around?.close());
 
 const hourly = slidingLog({ limit: 50, window: '1h' });
 
@@ -110,6 +111,26 @@ describe('windows of an hour and more', () => {
     expect((await ask(node, 'one')).allowed).toBe(true);
   }, 60_000);
 
+  it('do not take a place for keys that are refused', async () => {
+    around = neighbourhood(etcd.endpoints);
+    const node = await around.node('a:1', { durableKeys: 2 });
+    for (const key of ['one', 'two', 'three'])
+      expect(await ask(node, key, hourly, 51)).toMatchObject({ allowed: false, reason: 'limit' });
+    expect(node.stats().durableKeys).toBe(0);
+    expect((await ask(node, 'four')).allowed).toBe(true);
+  }, 60_000);
+
+  it('are remembered whatever the number of shards', async () => {
+    around = neighbourhood(etcd.endpoints);
+    const first = await around.node('a:1');
+    expect(await takeAll(first, 'bob')).toBe(50);
+    await first.leave(10_000);
+    const { shared } = around.settings();
+    const second = await around.node('a:1', { shared: { ...shared, shards: 100 } });
+    await waitUntil('all shards are there', () => second.stats().ownedShards === 100 && second.stats().rightForMs > 0);
+    expect(await ask(second, 'bob')).toMatchObject({ allowed: false, reason: 'limit' });
+  }, 60_000);
+
   it('are refused without etcd, except for what is written down already', async () => {
     const own = await startEtcd({ members: 1 });
     try {
@@ -123,4 +144,23 @@ describe('windows of an hour and more', () => {
       await own.stop();
     }
   }, 60_000);
+});
+
+describe('the slots of a shard', () => {
+  it.each([1, 7, 32, 100, 256, 1000, 1024])('are a few beginnings, of %i shards', (count) => {
+    const shardOf: number[] = [];
+    for (let shard = 0; shard < count; shard += 1) {
+      const prefixes = prefixesOf(firstSlotOf(shard, count), firstSlotOf(shard + 1, count));
+      expect(prefixes.length).toBeLessThanOrEqual(26);
+      for (const prefix of prefixes) {
+        const first = Number.parseInt(prefix.padEnd(14, '0'), 2);
+        const last = Number.parseInt(prefix.padEnd(14, '1'), 2);
+        for (let slot = first; slot <= last; slot += 1) {
+          expect(shardOf[slot]).toBeUndefined();
+          shardOf[slot] = shard;
+        }
+      }
+    }
+    expect(shardOf).toEqual(Array.from({ length: slots }, (_, slot) => shardOfSlot(slot, count)));
+  });
 });

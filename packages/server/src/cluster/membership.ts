@@ -79,7 +79,7 @@ export class Membership {
     this.addresses = addresses;
     this.events = events;
     this.keys = keysOf(settings.name);
-    this.time = new ClusterTime(environment.clock);
+    this.time = new ClusterTime(environment.clock, settings.ttlMs);
     this.right = new Right(environment.clock, settings, fences);
     this.self = { id: '', epoch: 0, ttlMs: settings.ttlMs, addresses };
   }
@@ -239,7 +239,7 @@ export class Membership {
     this.learnedMs = nowMs;
     this.nodes = records.flatMap((record) => this.readNode(record));
     this.lookedAt = revision;
-    for (const { timeMs } of this.nodes) this.time.seen(timeMs);
+    for (const { timeMs, ttlMs } of this.nodes) this.time.seen(timeMs, ttlMs);
     this.watched = new Map();
     for (const { id, modRevision } of this.nodes) this.watch(id, modRevision, before, nowMs);
     const own = this.nodes.find(({ id, epoch }) => id === this.self.id && epoch === this.self.epoch);

@@ -50,6 +50,10 @@ export interface ShardState {
   readonly doubts: readonly Doubt[];
   /** Keys of long windows that are not in doubt. */
   readonly settled: readonly string[];
+  /** For how long each of them counts, in the same order. */
+  readonly settledSpansMs?: readonly number[];
+  /** How far ahead of a standby the keys of each name may ever have been. */
+  readonly lags?: readonly (readonly [name: string, lag: number])[];
   /** A memory store's snapshot. */
   readonly snapshot: Snapshot;
 }

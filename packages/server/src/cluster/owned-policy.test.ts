@@ -21,7 +21,7 @@ const graceMs = 10;
 const policies = new OwnedPolicies({ graceMs, unreplicated: 10, durableFromMs: 3_600_000 }, allFences);
 
 describe('a policy at its owner', () => {
-  const rows: [policy: Policy, applied: Partial<Policy>, reason: string][] = [
+  const rows: [policy: Policy, applied: Partial<Policy & { lease: number }>, reason: string][] = [
     [
       slidingLog({ limit: 100, window: '1m' }),
       { window: 60_010 * 1.002 },
@@ -33,6 +33,7 @@ describe('a policy at its owner', () => {
     [gcra({ limit: 100, window: '1s', burst: 1 }), { window: 2004, burst: 1 }, 'no burst to take from: slower'],
     [tokenBucket({ limit: 10, window: '1s', burst: 10 }), { burst: 9 }, 'a bucket is a bucket'],
     [leakyBucket({ limit: 10, window: '1s', burst: 10 }), { burst: 9 }, 'a bucket is a bucket'],
+    [concurrency({ limit: 3, lease: '30s' }), { lease: 30_010 * 1.002 }, 'holders count from when they heard of it'],
     [fixedWindow({ limit: 10, window: '1s' }), { window: 1000 }, 'promises nothing that moves by milliseconds'],
     [slidingWindow({ limit: 10, window: '1s' }), { window: 1000 }, 'likewise'],
     [smooth({ limit: 10, window: '1s' }), { window: 1000 }, 'likewise'],
@@ -49,7 +50,7 @@ describe('a policy at its owner', () => {
     [slidingLog({ limit: 100, window: '1m' }), 60_010 * 1.002],
     [gcra({ limit: 10, window: '1s', burst: 50 }), 49 * 100 * 1.002],
     [fixedWindow({ limit: 10, window: '1s' }), 1000],
-    [concurrency({ limit: 3, lease: '30s' }), 30_000],
+    [concurrency({ limit: 3, lease: '30s' }), 30_010 * 1.002],
   ];
   it.each(spans)('what was granted under %o counts for at most %d ms, and the grace', (policy, spanMs) => {
     const { spanMs: span } = policies.of(policy);

@@ -4,7 +4,7 @@
  *      given    │x  x x│          two windows' worth of grants may come closer together on their way,
  *      used       │  xxx│         so windows are wider by the longest way
  *
- * Windows and gaps grow by it. Buckets, whose promise is `burst + rate * t`, lose from their burst what the rate gives in that time; where
+ * Windows, gaps and leases grow by it. Buckets, whose promise is `burst + rate * t`, lose from their burst what the rate gives in that time; where
  * that would be nearly all of it, they are slower instead. `fixed-window`, `sliding-window` and `smooth` promise nothing that a few
  * milliseconds could break, or nothing at the edges where they could, and stay as they are.
  */
@@ -22,6 +22,8 @@ export interface OwnedPolicy {
   readonly spanMs: number;
   /** How much of a key may be granted ahead of its standby. */
   readonly lag: number;
+  /** For how long the latest grant alone forbids another (`minGap`); 0: not at all. */
+  readonly gapMs: number;
   readonly isDurable: boolean;
 }
 
@@ -106,6 +108,7 @@ export class OwnedPolicies {
       limit: limitShown(policy),
       spanMs: spanMs(applied) + graceMs * rate,
       lag: lagOf(limitShown(policy), unreplicated),
+      gapMs: gapMs(applied, graceMs * rate),
       isDurable: (data.window ?? 0) >= durableFromMs,
     };
   }
@@ -120,8 +123,13 @@ function lagOf(limit: number, unreplicated: number): number {
   return limit > mostCalls && unreplicated > 0 ? tenth : Math.min(unreplicated, tenth);
 }
 
+function gapMs(applied: Policy, graceMs: number): number {
+  const { minGap = 0 } = applied as unknown as PolicyData;
+  return minGap === 0 ? 0 : minGap + graceMs;
+}
+
 function widened(data: PolicyData, graceMs: number, rate: number): PolicyData {
-  const { algorithm, limit, window, burst, minGap } = data;
+  const { algorithm, limit, window, burst, minGap, lease } = data;
   switch (algorithm) {
     case 'sliding-log':
     case 'sliding-slots':
@@ -141,6 +149,9 @@ function widened(data: PolicyData, graceMs: number, rate: number): PolicyData {
       // A burst of n comes at most graceMs closer together than it was given.
       return { ...data, window: window * ((intervalMs + graceMs) / intervalMs) * rate };
     }
+    case 'concurrency':
+      // The holder counts its lease from when it heard of it.
+      return lease === undefined ? data : { ...data, lease: (lease + graceMs) * rate };
     default:
       return data;
   }

@@ -83,7 +83,7 @@ export class OwnedShards {
   follow(table: SlotTable, { self }: Pick<Membership, 'self'>, standbys: Standbys, long: LongWindows): void {
     for (let shard = 0; shard < this.count; shard += 1) {
       if (isSameNode(ownerOf(table, shard), self)) {
-        this.own(shard, originOf(table, shard), standbys, long);
+        this.own(shard, originOf(table, shard), self.epoch, standbys, long);
         standbys.seen(shard, standbyOf(table, shard)?.id);
         continue;
       }
@@ -102,14 +102,16 @@ export class OwnedShards {
   }
 
   /** A shard that came to us in another way than the one we have was another's in between, though we have not heard of that. */
-  private own(shard: number, origin: string, standbys: Standbys, long: LongWindows): void {
+  private own(shard: number, origin: string, epoch: number, standbys: Standbys, long: LongWindows): void {
     if (this.owned[shard] !== undefined) {
       if (this.ownedBy[shard] === origin) return;
       standbys.forget(shard);
       long.forget(shard);
     }
-    this.owned[shard] = this.acquire(shard, origin);
+    const acquired = this.acquire(shard, origin);
+    this.owned[shard] = acquired;
     this.ownedBy[shard] = origin;
+    long.own(acquired, `${epoch} ${origin}`);
   }
 
   /** A shard that is ours now, with what is known of it. */

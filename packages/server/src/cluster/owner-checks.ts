@@ -9,22 +9,48 @@ import { applyAcrossSlots } from 'sluice/client';
 import { andThen } from '../service/answer.ts';
 import type { Answer } from '../service/service.ts';
 import { type NodeClock, pause } from './environment.ts';
+import { identityOf } from './identity.ts';
 import type { PeerMessage, PeerReply } from './messages.ts';
 import type { NodeParts } from './node-parts.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { KnownNode } from './records.ts';
 import { RememberedAnswers } from './remembered-answers.ts';
-import { costInBatch, isTaking, type Shard } from './shard.ts';
+import { costInBatch, isTaking, overrunOf, type Shard, takenInBatch } from './shard.ts';
 import { ownerOf } from './slot-table.ts';
 import { decisionOfWire, wireOfCheck, wireOfDecision } from './wire-check.ts';
 
 // How soon somebody is asked again for what is being handed over.
 const againMs = 5;
+// How soon etcd is asked again on behalf of those who need not wait for it.
+const owedAgainMs = 1000;
+const mostTries = 3;
+
+/** A check of a long window, by its place in the batch, that something has to be written down for. */
+interface Missing {
+  readonly shard: Shard;
+  readonly check: OwnedCheck;
+  readonly place: number;
+}
+
+/** What goes on though it could not be written down, by its place in the batch: there was no room, or no answer. */
+type Unwritten = ReadonlyMap<number, 'store-full' | 'store-failure'>;
+
+/** What was taken and is not written down yet. */
+interface Owed {
+  readonly shard: Shard;
+  readonly check: OwnedCheck;
+  /** By the node's clock: nothing of it counts any longer. */
+  readonly untilMs: number;
+}
 
 export class OwnerChecks {
   readonly counts = { forwarded: 0, quarantineRefusals: 0 };
   private readonly parts: NodeParts;
-  private readonly answers = new RememberedAnswers();
+  private readonly answers: RememberedAnswers;
+  private readonly owed = new Map<string, Owed>();
+  private isPaying = false;
+  /** Until then, whoever need not wait for etcd does not: it did not answer the last time. */
+  private silentUntilMs = Number.NEGATIVE_INFINITY;
   // Of `parts`, those that every check needs.
   private readonly shards: NodeParts['shards'];
   private readonly policies: NodeParts['policies'];
@@ -39,6 +65,7 @@ export class OwnerChecks {
     this.standbys = parts.standbys;
     this.membership = parts.membership;
     this.clock = parts.environment.clock;
+    this.answers = new RememberedAnswers(parts.settings.shared.graceMs);
   }
 
   /**
@@ -46,22 +73,35 @@ export class OwnerChecks {
    * sure; then nothing may be taken for granted.
    */
   apply(checks: readonly Check[], requestId?: string): Answer<Decision[]> {
+    return this.applyWith(checks, requestId, undefined);
+  }
+
+  private applyWith(
+    checks: readonly Check[],
+    requestId: string | undefined,
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
     if (checks.length === 1) {
       const shard = this.shards.of(checks[0]!.key);
-      return shard === undefined ? this.applyFar(checks, requestId) : this.applyToOne(shard, checks, requestId);
+      if (shard === undefined) return this.applyFar(checks, requestId);
+      return this.applyToOne(shard, checks, requestId, unwritten);
     }
     const isHere = checks.every(({ key }) => this.shards.of(key) !== undefined);
-    return isHere ? this.applyHere(checks, requestId) : this.applyFar(checks, requestId);
+    return isHere ? this.applyHere(checks, requestId, unwritten) : this.applyFar(checks, requestId);
   }
 
   /** Checks whose keys are all ours. */
-  private applyHere(checks: readonly Check[], requestId: string | undefined): Answer<Decision[]> {
-    if (checks.length === 1) return this.applyToOne(this.shards.of(checks[0]!.key)!, checks, requestId);
+  private applyHere(
+    checks: readonly Check[],
+    requestId: string | undefined,
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
+    if (checks.length === 1) return this.applyToOne(this.shards.of(checks[0]!.key)!, checks, requestId, unwritten);
     this.mustHaveRight(this.clock.nowMs());
-    const groups = this.byShard(checks);
+    const groups = this.byShard(checks, unwritten);
     if (groups.some(({ shard }) => shard.isFrozen)) return this.applyLater(checks, requestId);
-    if (groups.length === 1) return this.applyToShard(groups[0]!.shard, checks, requestId);
-    return this.applyToShards(groups, checks, requestId);
+    if (groups.length === 1) return this.applyToShard(groups[0]!.shard, checks, requestId, unwritten);
+    return this.applyToShards(groups, checks, requestId, unwritten);
   }
 
   private mustHaveRight(nowMs: number): void {
@@ -70,7 +110,12 @@ export class OwnerChecks {
   }
 
   /** One check, whose key is in a shard of ours. */
-  private applyToOne(shard: Shard, checks: readonly Check[], requestId: string | undefined): Answer<Decision[]> {
+  private applyToOne(
+    shard: Shard,
+    checks: readonly Check[],
+    requestId: string | undefined,
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
     // Read once: a plain check is decided at the very time at which the right was looked at.
     const nowMs = this.clock.nowMs();
     this.mustHaveRight(nowMs);
@@ -79,14 +124,26 @@ export class OwnerChecks {
     const owned = this.policies.of(check.policy);
     const decision =
       requestId === undefined && !owned.isDurable && isPlain(check) ? shard.check(check, owned, nowMs) : undefined;
-    if (decision === undefined) return this.applyToShard(shard, checks, requestId);
+    if (decision === undefined) return this.applyToShard(shard, checks, requestId, unwritten);
     const isTold = this.standbys.size > 0 && decision.allowed;
-    const confirmed = isTold ? this.standbys.carriedOutPlain(shard.number, check, owned) : undefined;
+    const confirmed = isTold ? this.tellPlain(shard, check, owned) : undefined;
     showOwned(decision, owned);
     return confirmed ? confirmed.then(() => [decision]) : [decision];
   }
 
-  private byShard(checks: readonly Check[]) {
+  private tellPlain(shard: Shard, check: Check, owned: OwnedPolicy): Promise<void> | undefined {
+    const told = shard.asTold(check.name, owned);
+    const confirmed = this.standbys.carriedOutPlain(shard.number, check, told);
+    return told === owned ? confirmed : confirmed?.then(() => shard.toldLag(check.name, owned));
+  }
+
+  /** As its owner carries it out. A shadow that could not be written down is only looked at: it refuses nobody, and takes nothing that nobody would know of. */
+  private ownedCheck(check: Check, place: number, unwritten: Unwritten | undefined): OwnedCheck {
+    const owned = this.policies.ownedCheck(check);
+    return unwritten?.has(place) && isTaking(check) ? { ...owned, cost: 0, operation: 'peek' } : owned;
+  }
+
+  private byShard(checks: readonly Check[], unwritten: Unwritten | undefined) {
     const groups = new Map<
       number,
       { readonly shard: Shard; readonly places: number[]; readonly checks: OwnedCheck[] }
@@ -95,35 +152,45 @@ export class OwnerChecks {
       const number = this.shards.numberOf(check.key);
       const group = groups.get(number) ?? { shard: this.shards.at(number)!, places: [], checks: [] };
       group.places.push(place);
-      group.checks.push(this.policies.ownedCheck(check));
+      group.checks.push(this.ownedCheck(check, place, unwritten));
       groups.set(number, group);
     }
     return [...groups.values()];
   }
 
-  private applyToShard(shard: Shard, checks: readonly Check[], requestId: string | undefined): Answer<Decision[]> {
+  private applyToShard(
+    shard: Shard,
+    checks: readonly Check[],
+    requestId: string | undefined,
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
     const owned: OwnedCheck[] = [];
     let isDurable = false;
     for (let i = 0; i < checks.length; i += 1) {
-      const check = this.policies.ownedCheck(checks[i]!);
+      const check = this.ownedCheck(checks[i]!, i, unwritten);
       owned.push(check);
       if (check.owned.isDurable) isDurable = true;
     }
-    const uncovered = isDurable ? this.uncovered(shard, owned) : undefined;
-    if (uncovered) return this.applyCovered([{ shard, check: uncovered }], checks, requestId);
-    if (requestId === undefined) return this.decide(shard, owned, isDurable);
-    return this.once(requestId, checks, () => this.decide(shard, owned, isDurable));
+    const uncovered = isDurable ? this.uncovered(shard, owned, undefined, unwritten) : undefined;
+    if (uncovered) return this.applyCovered([uncovered], checks, requestId, unwritten);
+    if (requestId === undefined) return this.decide(shard, owned, isDurable, unwritten);
+    return this.once(requestId, checks, () => this.decide(shard, owned, isDurable, unwritten));
   }
 
   private once(requestId: string, checks: readonly Check[], make: () => Answer<Decision[]>): Answer<Decision[]> {
     return this.answers.once(requestId, checks, this.parts.environment.clock.nowMs(), make);
   }
 
-  private decide(shard: Shard, owned: readonly OwnedCheck[], isDurable: boolean): Answer<Decision[]> {
+  private decide(
+    shard: Shard,
+    owned: readonly OwnedCheck[],
+    isDurable: boolean,
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
     const decisions = shard.apply(owned);
-    if (isDurable) this.spend(owned, decisions);
+    if (isDurable) this.spend(shard, owned, decisions, undefined, unwritten);
     const confirmed = this.standbys.size > 0 ? this.tellStandby(shard, owned, decisions) : undefined;
-    this.show(owned, decisions);
+    this.show(owned, decisions, unwritten);
     return confirmed ? confirmed.then(() => decisions) : decisions;
   }
 
@@ -132,68 +199,102 @@ export class OwnerChecks {
     groups: ReturnType<OwnerChecks['byShard']>,
     checks: readonly Check[],
     requestId: string | undefined,
+    unwritten: Unwritten | undefined,
   ): Answer<Decision[]> {
-    const missing = groups.flatMap(({ shard, checks: asked }) => {
-      const check = this.uncovered(shard, asked);
-      return check ? [{ shard, check }] : [];
-    });
-    if (missing.length > 0) return this.applyCovered(missing, checks, requestId);
-    if (requestId === undefined) return this.decideAcross(groups, checks);
-    return this.once(requestId, checks, () => this.decideAcross(groups, checks));
+    const missing = groups.flatMap(
+      ({ shard, checks: asked, places }) => this.uncovered(shard, asked, places, unwritten) ?? [],
+    );
+    if (missing.length > 0) return this.applyCovered(missing, checks, requestId, unwritten);
+    if (requestId === undefined) return this.decideAcross(groups, checks, unwritten);
+    return this.once(requestId, checks, () => this.decideAcross(groups, checks, unwritten));
   }
 
-  private decideAcross(groups: ReturnType<OwnerChecks['byShard']>, checks: readonly Check[]): Answer<Decision[]> {
+  private decideAcross(
+    groups: ReturnType<OwnerChecks['byShard']>,
+    checks: readonly Check[],
+    unwritten: Unwritten | undefined,
+  ): Answer<Decision[]> {
     const decisions: Decision[] = [];
     const place = (made: readonly (readonly Decision[])[]) => {
       for (const [i, { places }] of groups.entries())
         for (const [j, at] of places.entries()) decisions[at] = made[i]![j]!;
     };
     place(groups.map(({ shard, checks: asked }) => shard.peek(asked)));
-    const isRefused = checks.some((check, i) => isTaking(check) && !check.shadow && !decisions[i]!.allowed);
     const confirmed: Promise<void>[] = [];
-    if (!isRefused) {
+    if (!isRefused(checks, decisions)) {
       place(
-        groups.map(({ shard, checks: asked }) => {
+        groups.map(({ shard, checks: asked, places }) => {
           const made = shard.apply(asked);
-          this.spend(asked, made);
+          this.spend(shard, asked, made, places, unwritten);
           const waits = this.tellStandby(shard, asked, made);
           if (waits) confirmed.push(waits);
           return made;
         }),
       );
     }
-    const owned = checks.map((check) => this.policies.ownedCheck(check));
-    this.show(owned, decisions);
+    const owned = checks.map((check, i) => this.ownedCheck(check, i, unwritten));
+    this.show(owned, decisions, unwritten);
     return confirmed.length > 0 ? Promise.all(confirmed).then(() => decisions) : decisions;
   }
 
-  /** A check of a long window that could pass, were it written down. */
-  private uncovered(shard: Shard, checks: readonly OwnedCheck[]): OwnedCheck | undefined {
-    const isUncovered = (check: OwnedCheck) =>
-      !this.parts.long.covers(check) && (!this.parts.long.isRead(check) || shard.couldTake(check));
-    for (const check of checks) {
-      if (!check.owned.isDurable || !isTaking(check) || check.operation === 'peek') continue;
-      const all = checks.length === 1 ? check : { ...check, cost: costInBatch(check, checks) };
-      if (isUncovered(all)) return all;
-      if (all !== check && isUncovered(check)) return check;
+  // --- Long windows ---
+
+  /** A check of a long window that could pass, or takes what it takes in any case, were it written down. */
+  private uncovered(
+    shard: Shard,
+    checks: readonly OwnedCheck[],
+    places: readonly number[] | undefined,
+    unwritten: Unwritten | undefined,
+  ): Missing | undefined {
+    const { long } = this.parts;
+    const isUncovered = (check: OwnedCheck) => !long.covers(check) && (!long.isRead(check) || shard.couldTake(check));
+    for (let i = 0; i < checks.length; i += 1) {
+      const check = checks[i]!;
+      const place = places?.[i] ?? i;
+      if (!check.owned.isDurable || check.operation === 'peek' || unwritten?.has(place)) continue;
+      if (isTaking(check)) {
+        const all = checks.length === 1 ? check : { ...check, cost: costInBatch(check, checks) };
+        if (isUncovered(all)) return { shard, check: all, place };
+        if (all !== check && isUncovered(check)) return { shard, check, place };
+      } else if (overrunOf(check) > 0) {
+        const all: OwnedCheck = { ...check, operation: 'penalize', cost: takenInBatch(check, checks) };
+        if (!long.covers(all)) return { shard, check: all, place };
+      }
     }
     return undefined;
   }
 
   private async applyCovered(
-    missing: readonly { readonly shard: Shard; readonly check: OwnedCheck }[],
+    missing: readonly Missing[],
     checks: readonly Check[],
     requestId: string | undefined,
+    unwritten: Unwritten | undefined,
   ): Promise<Decision[]> {
-    for (const { shard, check } of missing) {
+    const without = new Map(unwritten);
+    for (const { shard, check, place } of missing) {
+      // A shadow refuses nobody, and what is never refused has been used already: neither waits for what cannot be had.
+      const isOptional = check.shadow === true || !isTaking(check);
+      if (isOptional && this.clock.nowMs() < this.silentUntilMs) {
+        without.set(place, 'store-failure');
+        continue;
+      }
       try {
-        if (!(await this.parts.long.cover(shard, check))) return this.refuseForRoom(checks, check);
+        if (await this.cover(shard, check)) continue;
+        if (!isOptional) return this.refuseForRoom(checks, check);
+        without.set(place, 'store-full');
       } catch (error) {
-        if (error instanceof SluiceError) throw error;
-        throw unsure('What is granted could not be written down.', error);
+        this.silentUntilMs = this.clock.nowMs() + owedAgainMs;
+        if (isOptional) without.set(place, 'store-failure');
+        else if (error instanceof SluiceError) throw error;
+        else throw unsure('What is granted could not be written down.', error);
       }
     }
-    return this.apply(checks, requestId);
+    return this.applyWith(checks, requestId, without.size > 0 ? without : undefined);
+  }
+
+  /** Writes down what a check needs, after what is owed of its key. False when there is no room for the key. */
+  private async cover(shard: Shard, check: OwnedCheck): Promise<boolean> {
+    return (await this.pay(identityOf(check))) && this.parts.long.cover(shard, check);
   }
 
   /** No more keys of long windows may be written down. */
@@ -207,13 +308,85 @@ export class OwnerChecks {
     );
   }
 
-  private spend(checks: readonly OwnedCheck[], decisions: readonly Decision[]): void {
+  private spend(
+    shard: Shard,
+    checks: readonly OwnedCheck[],
+    decisions: readonly Decision[],
+    places: readonly number[] | undefined,
+    unwritten: Unwritten | undefined,
+  ): void {
+    if (isRefused(checks, decisions)) return;
     for (let i = 0; i < checks.length; i += 1) {
       const check = checks[i]!;
-      if (check.owned.isDurable && check.operation !== 'peek' && isTaking(check) && decisions[i]!.allowed)
-        this.parts.long.spend(check);
+      if (!check.owned.isDurable || check.operation === 'peek') continue;
+      if (isTaking(check)) {
+        if (decisions[i]!.allowed) this.parts.long.spend(check);
+        continue;
+      }
+      const cost = overrunOf(check);
+      if (cost === 0) continue;
+      if (unwritten?.has(places?.[i] ?? i)) this.owe(shard, check, cost);
+      else this.parts.long.spend({ ...check, cost });
     }
   }
+
+  /** Something was taken that is not written down: it is as soon as that can be done. Until then it is known here and to the standby alone. */
+  private owe(shard: Shard, check: OwnedCheck, cost: number): void {
+    const id = identityOf(check);
+    const before = this.owed.get(id);
+    const earlier = before?.shard === shard ? before.check.cost : 0;
+    if (before === undefined && this.owed.size >= this.parts.settings.durableKeys) return;
+    this.owed.set(id, {
+      shard,
+      check: { ...check, operation: 'penalize', cost: earlier + cost },
+      untilMs: this.clock.nowMs() + check.owned.spanMs,
+    });
+    this.payLater();
+  }
+
+  /** Writes down what is owed of a key. False when there is no room for it. */
+  private async pay(id: string): Promise<boolean> {
+    const owed = this.owed.get(id);
+    if (owed === undefined) return true;
+    const { shard, check, untilMs } = owed;
+    if (this.shards.at(shard.number) !== shard || this.clock.nowMs() >= untilMs) {
+      this.owed.delete(id);
+      return true;
+    }
+    const { long } = this.parts;
+    // Whoever else waited for it may have spent it first.
+    for (let tries = 0; !long.covers(check); tries += 1) {
+      if (tries === mostTries) throw unsure('What is granted could not be written down.');
+      if (!(await long.cover(shard, check))) return false;
+    }
+    // More may be owed by now: then all of it is written once more.
+    if (this.owed.get(id) === owed) {
+      this.owed.delete(id);
+      long.spend(check);
+    }
+    return true;
+  }
+
+  private payLater(): void {
+    if (this.isPaying) return;
+    this.isPaying = true;
+    this.clock.after(owedAgainMs, () => void this.payAll());
+  }
+
+  private async payAll(): Promise<void> {
+    try {
+      for (const id of [...this.owed.keys()]) {
+        if (this.parts.isStopped) return;
+        await this.pay(id);
+      }
+    } catch (error) {
+      this.parts.environment.log.debug({ error: (error as Error).message }, 'what was taken could not be written down');
+    }
+    this.isPaying = false;
+    if (this.owed.size > 0) this.payLater();
+  }
+
+  // --- What else has to hear of it ---
 
   private tellStandby(
     shard: Shard,
@@ -226,17 +399,26 @@ export class OwnerChecks {
         check.cost + (check.actual ?? 0) >= 0 &&
         (!isTaking(check) || decisions[i]!.allowed),
     );
-    const isRefused = checks.some((check, i) => isTaking(check) && !check.shadow && !decisions[i]!.allowed);
-    return carriedOut.length === 0 || isRefused ? undefined : this.standbys.carriedOut(shard.number, carriedOut);
+    if (carriedOut.length === 0 || isRefused(checks, decisions)) return undefined;
+    const told = carriedOut.map((check) => {
+      const owned = shard.asTold(check.name, check.owned);
+      return owned === check.owned ? check : { ...check, owned };
+    });
+    return this.standbys.carriedOut(shard.number, told)?.then(() => {
+      for (const { name, owned } of carriedOut) shard.toldLag(name, owned);
+    });
   }
 
   /** Decisions tell of the policy that was asked for. They are the shard's own objects, fresh from this call. */
-  private show(checks: readonly OwnedCheck[], decisions: readonly Decision[]): void {
+  private show(checks: readonly OwnedCheck[], decisions: Decision[], unwritten: Unwritten | undefined): void {
     for (let i = 0; i < checks.length; i += 1) {
       const decision = decisions[i]!;
       showOwned(decision, checks[i]!.owned);
       if (decision.reason === 'quarantine') this.counts.quarantineRefusals += 1;
     }
+    for (const [place, reason] of unwritten ?? [])
+      if (isTaking(checks[place]!))
+        decisions[place] = { ...decisions[place]!, ...(reason === 'store-full' ? noRoom : noAnswer) };
   }
 
   /** When the shards are no longer on their way. */
@@ -324,7 +506,7 @@ export class OwnerChecks {
     };
     try {
       const answer = andThen(
-        this.applyHere(asked, requestId),
+        this.applyHere(asked, requestId, undefined),
         (decisions): PeerReply => ({ kind: 'decisions', decisions: decisions.map(wireOfDecision) }),
       );
       return answer instanceof Promise ? answer.catch(failed) : answer;
@@ -348,6 +530,14 @@ function showOwned(decision: { -readonly [Field in keyof Decision]: Decision[Fie
 
 // When there will be room is not known; asking again every second costs little.
 const noRoom = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'store-full' } as const;
+
+// What a rule says that fails closed.
+const noAnswer = { ...noRoom, reason: 'store-failure', degraded: 'closed' } as const;
+
+/** A refused batch has taken nothing. */
+function isRefused(checks: readonly Check[], decisions: readonly Decision[]): boolean {
+  return checks.some((check, i) => isTaking(check) && !check.shadow && !decisions[i]!.allowed);
+}
 
 function unsure(message: string, cause?: unknown): SluiceError {
   return new SluiceError('store-unavailable', message, cause === undefined ? undefined : { cause });

@@ -1,45 +1,108 @@
 import { type Decision, slidingLog } from 'sluice';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RememberedAnswers } from './remembered-answers.ts';
 
 const check = { name: 'rule', key: 'k', policy: slidingLog({ limit: 1, window: 1000 }), cost: 1 };
 
-function counter() {
+function counter(allowed = false) {
   let made = 0;
   return () => {
     made += 1;
-    return [{ remaining: made } as Decision];
+    return [{ allowed, remaining: made } as Decision];
   };
 }
+
+/** A refusal, the nth that was made. */
+const refusal = (remaining: number) => [{ allowed: false, remaining }];
 
 test('the same request gets the same answer for a while, and is then a new one', () => {
   const answers = new RememberedAnswers();
   const make = counter();
-  expect(answers.once('a', [check], 0, make)).toEqual([{ remaining: 1 }]);
-  expect(answers.once('a', [check], 9000, make)).toEqual([{ remaining: 1 }]);
-  expect(answers.once('b', [check], 11_000, make)).toEqual([{ remaining: 2 }]);
-  expect(answers.once('a', [check], 12_000, make)).toEqual([{ remaining: 1 }]);
-  expect(answers.once('a', [check], 40_000, make)).toEqual([{ remaining: 3 }]);
+  expect(answers.once('a', [check], 0, make)).toEqual(refusal(1));
+  expect(answers.once('a', [check], 9000, make)).toEqual(refusal(1));
+  expect(answers.once('b', [check], 11_000, make)).toEqual(refusal(2));
+  expect(answers.once('a', [check], 12_000, make)).toEqual(refusal(1));
+  expect(answers.once('a', [check], 40_000, make)).toEqual(refusal(3));
 });
 
 test('the same id with something else in it is another request', () => {
   const answers = new RememberedAnswers();
   const make = counter();
   answers.once('a', [check], 0, make);
-  expect(answers.once('a', [{ ...check, cost: 2 }], 0, make)).toEqual([{ remaining: 2 }]);
-  expect(answers.once('a', [{ ...check, key: 'other' }], 0, make)).toEqual([{ remaining: 3 }]);
+  expect(answers.once('a', [{ ...check, cost: 2 }], 0, make)).toEqual(refusal(2));
+  expect(answers.once('a', [{ ...check, key: 'other' }], 0, make)).toEqual(refusal(3));
+});
+
+test('a reservation is settled once, whatever was really used', () => {
+  const answers = new RememberedAnswers();
+  const make = counter(true);
+  const settle = { ...check, operation: 'settle', receipt: [7] } as const;
+  const first = answers.once('a', [{ ...settle, actual: 3 }], 0, make);
+  expect(answers.once('a', [{ ...settle, actual: 0 }], 5000, make)).toBe(first);
+  expect(answers.once('a', [{ ...settle, actual: 0, receipt: [8] }], 5000, make)).not.toBe(first);
+});
+
+describe('what was granted', () => {
+  const tooOld = 'longer ago than a grant may be used';
+
+  test.each(['check', 'reserve', 'acquire', 'take', 'renew'] as const)(
+    'by %s is granted again for the grace, and no longer',
+    (operation) => {
+      const answers = new RememberedAnswers(50);
+      const asked = [{ ...check, operation }];
+      const first = answers.once('a', asked, 0, counter(true));
+      expect(answers.once('a', asked, 50, counter(true))).toBe(first);
+      expect(() => answers.once('a', asked, 51, counter(true))).toThrow(tooOld);
+    },
+  );
+
+  test.each(['peek', 'settle', 'release', 'reset', 'block'] as const)(
+    'by %s is nothing that anybody could use too late',
+    (operation) => {
+      const answers = new RememberedAnswers(50);
+      const asked = [{ ...check, operation }];
+      const first = answers.once('a', asked, 0, counter(true));
+      expect(answers.once('a', asked, 5000, counter(true))).toBe(first);
+    },
+  );
+
+  test('counts from when it was decided, though it is still waited for', async () => {
+    const answers = new RememberedAnswers(50);
+    const make = counter(true);
+    let confirm = () => {};
+    const first = answers.once('a', [check], 0, async () => {
+      await new Promise<void>((resolve) => {
+        confirm = resolve;
+      });
+      return make();
+    });
+    const again = answers.once('a', [check], 60, make);
+    confirm();
+    expect(await first).toEqual([{ allowed: true, remaining: 1 }]);
+    await expect(again).rejects.toThrow(tooOld);
+  });
+
+  test('is nothing where the batch was refused; a shadow refuses none', () => {
+    const answers = new RememberedAnswers(50);
+    const half = () => [{ allowed: true }, { allowed: false }] as Decision[];
+    const refused = answers.once('a', [check, check], 0, half);
+    expect(answers.once('a', [check, check], 5000, half)).toBe(refused);
+    expect(() => {
+      for (const nowMs of [0, 5000]) answers.once('b', [check, { ...check, shadow: true }], nowMs, half);
+    }).toThrow(tooOld);
+  });
 });
 
 test('an answer that failed is not remembered', async () => {
   const answers = new RememberedAnswers();
   await expect(answers.once('a', [check], 0, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
-  expect(await answers.once('a', [check], 1, counter())).toEqual([{ remaining: 1 }]);
+  expect(await answers.once('a', [check], 1, counter())).toEqual(refusal(1));
 });
 
 test('as many are remembered as there is room for', () => {
   const answers = new RememberedAnswers();
   const make = counter();
   for (let i = 0; i < 150_000; i += 1) answers.once(`${i}`, [check], 0, make);
-  expect(answers.once('149999', [check], 0, make)).toEqual([{ remaining: 150_000 }]);
-  expect(answers.once('0', [check], 0, make)).toEqual([{ remaining: 150_001 }]);
+  expect(answers.once('149999', [check], 0, make)).toEqual(refusal(150_000));
+  expect(answers.once('0', [check], 0, make)).toEqual(refusal(150_001));
 });

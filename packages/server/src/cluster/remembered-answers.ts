@@ -1,49 +1,69 @@
 /**
  * A request that is sent again gets the answer it got the first time. Remembered for the whole node, not by shard, so that a thousand shards do
- * not each remember as much as they may. The caller counts a grant's age from when it first sent the request, so an answer that is given again is
- * no younger for it.
+ * not each remember as much as they may.
+ *
+ *      granted ──────── grace ────────►│ the grant is given again      later: store-unavailable
+ *
+ * A caller counts a grant's age from when it first sent the request, and may have forgotten when that was, or be another one than the first. So a
+ * grant that nobody may use any more is not given again: it would be taken for a fresh one. Refusals do no harm, however old they are.
  */
-import type { Check, Decision } from 'sluice';
+import { type Check, type Decision, SluiceError } from 'sluice';
+import { requestText } from 'sluice/client';
 import type { Answer } from '../service/service.ts';
+import { isTaking } from './shard.ts';
 
 const generationMs = 10_000;
 const mostAnswers = 50_000;
+/** What a cluster's `grace` is unless it is set otherwise. */
+const defaultGraceMs = 10;
+
+interface Remembered {
+  readonly madeMs: number;
+  readonly answer: Answer<Decision[]>;
+}
 
 export class RememberedAnswers {
-  private young = new Map<string, Answer<Decision[]>>();
-  private old = new Map<string, Answer<Decision[]>>();
+  private readonly graceMs: number;
+  private young = new Map<string, Remembered>();
+  private old = new Map<string, Remembered>();
   private turnedMs = Number.NEGATIVE_INFINITY;
 
-  /** The answer to this request, made now or before. */
+  constructor(graceMs = defaultGraceMs) {
+    this.graceMs = graceMs;
+  }
+
+  /** The answer to this request, made now or before. Throws, or rejects, where it is a grant that is too old. */
   once(requestId: string, checks: readonly Check[], nowMs: number, make: () => Answer<Decision[]>): Answer<Decision[]> {
     if (nowMs - this.turnedMs > generationMs || this.young.size >= mostAnswers) {
       this.old = nowMs - this.turnedMs > 2 * generationMs ? new Map() : this.young;
       this.young = new Map();
       this.turnedMs = nowMs;
     }
-    const id = textOf(requestId, checks);
+    const id = requestText(requestId, checks);
     const known = this.young.get(id) ?? this.old.get(id);
-    if (known !== undefined) return known;
+    if (known !== undefined)
+      return nowMs - known.madeMs > this.graceMs ? withoutGrant(checks, known.answer) : known.answer;
     const answer = make();
-    this.young.set(id, answer);
+    this.young.set(id, { madeMs: nowMs, answer });
     // What failed was not answered: it may be tried again.
     if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
   }
 }
 
-/** The same id with anything else in it is another request. */
-function textOf(requestId: string, checks: readonly Check[]): string {
-  return JSON.stringify([
-    requestId,
-    ...checks.map(({ name, key, policy, cost, operation, actual, receipt }) => [
-      name,
-      key,
-      policy,
-      cost,
-      operation,
-      actual,
-      receipt,
-    ]),
-  ]);
+function withoutGrant(checks: readonly Check[], answer: Answer<Decision[]>): Answer<Decision[]> {
+  if (answer instanceof Promise) return answer.then((decisions) => refusalOf(checks, decisions));
+  return refusalOf(checks, answer);
+}
+
+function refusalOf(checks: readonly Check[], decisions: Decision[]): Decision[] {
+  if (!isGrant(checks, decisions)) return decisions;
+  throw new SluiceError('store-unavailable', 'The request was granted before, longer ago than a grant may be used.');
+}
+
+/** Whether somebody may do something because of it. */
+function isGrant(checks: readonly Check[], decisions: readonly Decision[]): boolean {
+  const isUse = (check: Check) => (isTaking(check) && check.operation !== 'peek') || check.operation === 'renew';
+  const isRefused = checks.some((check, i) => isUse(check) && !check.shadow && !decisions[i]!.allowed);
+  return !isRefused && checks.some(isUse);
 }

@@ -1,4 +1,4 @@
-import { parsePolicy } from 'sluice';
+import { type Check, parsePolicy } from 'sluice';
 import { expect, test } from 'vitest';
 import type { NodeEnvironment } from './environment.ts';
 import { allFences } from './fences.ts';
@@ -10,7 +10,8 @@ import { entriesPerStep } from './steps.ts';
 
 const policy = parsePolicy({ algorithm: 'gcra', limit: 100, window: 1000 });
 const shared = { graceMs: 10, unreplicated: 10, durableFromMs: 3_600_000 };
-const owned = new OwnedPolicies(shared, allFences).of(policy);
+const policies = new OwnedPolicies(shared, allFences);
+const owned = policies.of(policy);
 
 /** An owner whose clock stands still until it is told to go on, and a standby that confirms when it is told to. */
 async function ownerWithStandby() {
@@ -55,8 +56,13 @@ async function ownerWithStandby() {
   advance(0);
   await asked[0]!.confirm();
   const grant = (key: string) => standbys.carriedOutPlain(7, { name: 'api', key, policy, cost: 1 }, owned);
+  const carryOut = (...batch: Partial<Check>[]) =>
+    standbys.carriedOut(
+      7,
+      batch.map((check) => policies.ownedCheck({ name: 'api', key: 'ann', policy, cost: 1, ...check })),
+    );
   const stepsOf = (place: number) => (asked[place]!.message.shards[0]?.steps.length ?? 0) / entriesPerStep;
-  return { advance, grant, asked, stepsOf };
+  return { advance, grant, carryOut, asked, stepsOf };
 }
 
 test('what was carried out is told together, a while later', async () => {
@@ -105,4 +111,30 @@ test('while a message is on its way nothing else is sent; what came up meanwhile
   advance(20);
   expect(asked).toHaveLength(3);
   expect(stepsOf(2)).toBe(1);
+});
+
+test.each(['renew', 'block'] as const)(
+  'a %s waits for the standby, whatever it says that it takes',
+  async (operation) => {
+    const { advance, carryOut, asked, stepsOf } = await ownerWithStandby();
+    for (const batch of [[{ operation, cost: 0 }], [{}, { operation }]]) {
+      let isConfirmed = false;
+      const waits = carryOut(...batch)!.then(() => {
+        isConfirmed = true;
+      });
+      advance(0);
+      const place = asked.length - 1;
+      expect(stepsOf(place)).toBe(1);
+      await new Promise(setImmediate);
+      expect(isConfirmed).toBe(false);
+      await asked[place]!.confirm();
+      await waits;
+    }
+    expect(asked).toHaveLength(3);
+  },
+);
+
+test.each(['reserve', 'acquire', 'release', 'settle', 'reset'] as const)('a %s does not', async (operation) => {
+  const { carryOut } = await ownerWithStandby();
+  expect(carryOut({ operation })).toBeUndefined();
 });

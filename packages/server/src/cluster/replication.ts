@@ -2,7 +2,7 @@
  * The owner's side of its standbys: what was carried out is told to them, and a key that is too far ahead waits.
  *
  *      check ──► carried out ──► answered at once, as long as the key is not more than `lag` ahead of its copy
- *                     │                  └─ else when the copy has caught up
+ *                     │                  └─ else, and always for renewals and blocks, when the copy has caught up
  *                     └──► told to the standby with the rest of the moment ──► confirmed
  *
  * A link begins with the whole state; once that is confirmed, etcd is told that there is a standby. A link that breaks is taken back in etcd
@@ -16,7 +16,7 @@ import type { Replication, ShardReplication } from './messages.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 import { mostStateBytes, stateBytes } from './state-bytes.ts';
-import { costOf, Kinds, Steps } from './steps.ts';
+import { costOf, Kinds, mustBeCopied, Steps } from './steps.ts';
 
 /** Whom a shard is copied to. */
 export interface StandbyNode {
@@ -194,7 +194,7 @@ export class Standbys {
     let isTooFar = false;
     for (const check of checks) {
       const aheadBy = link.ahead.add(check.name, check.key, costOf(check));
-      if (this.isTooFar(link, aheadBy, check.owned)) isTooFar = true;
+      if (this.isTooFar(link, aheadBy, check.owned) || mustBeCopied(check)) isTooFar = true;
     }
     return this.willBeTold(link, isTooFar);
   }

@@ -97,6 +97,70 @@ describe('a standby that becomes the owner', () => {
   });
 });
 
+describe('a standby that becomes the owner after the policy has changed', () => {
+  const check = (limit: number, cost: number) =>
+    policies.ownedCheck({ name: 'rule', key: 'k', policy: slidingLog({ limit, window: 1000 }), cost });
+
+  it('leaves room for as much as may be missing by any policy that it has heard of', () => {
+    const copy = certain();
+    copy.repeat([check(100, 1)], nowMs);
+    const taken = Shard.of(copy.state(), clock, 100, 0);
+    taken.promote(allFences);
+    // 3 of a limit of 100, though it is 1 of a limit of 10.
+    expect(taken.apply([check(10, 7)])[0]).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(taken.apply([check(10, 6)])[0]).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('has heard of it before a key of its owner is ahead by as much', () => {
+    const owner = certain();
+    const { owned } = check(100, 1);
+    expect(owner.asTold('rule', owned).lag).toBe(0);
+    owner.toldLag('rule', owned);
+    expect(owner.asTold('rule', owned)).toBe(owned);
+    expect(owner.asTold('another', owned).lag).toBe(0);
+    // Whoever has the state has all of it.
+    expect(Shard.of(owner.state(), clock, 100, 0).asTold('rule', owned)).toBe(owned);
+  });
+
+  it('refuses for `minGap`', () => {
+    const copy = certain();
+    const spaced = slidingLog({ limit: 100, window: 1000, minGap: 400 });
+    const { applied, gapMs } = policies.of(spaced);
+    expect(gapMs).toBeGreaterThan((applied as { minGap?: number }).minGap!);
+    copy.promote(allFences);
+    const ofKey = () => copy.apply([policies.ownedCheck({ name: 'rule', key: 'k', policy: spaced, cost: 1 })])[0]!;
+    expect(ofKey()).toMatchObject({ allowed: false, reason: 'quarantine', retryAfterMs: Math.ceil(gapMs) });
+    nowMs += gapMs;
+    expect(ofKey().allowed).toBe(true);
+  });
+});
+
+describe('a look at what would be said', () => {
+  it.each(['reward', 'penalize', 'settle', 'reset', 'block'] as const)('does no %s', (operation) => {
+    const shard = certain();
+    const { receipt } = shard.apply([
+      policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 10, operation: 'reserve' }),
+    ])[0]!;
+    const before = JSON.stringify(shard.state().snapshot);
+    const check = policies.ownedCheck({
+      ...{ name: 'rule', key: 'k', policy, cost: 10, operation, receipt, actual: 0, durationMs: 1000 },
+    });
+    expect(shard.peek([check])[0]).toMatchObject({ allowed: true, remaining: 90 });
+    expect(JSON.stringify(shard.state().snapshot)).toBe(before);
+  });
+
+  it('does not take what is never refused for refused, though the key is blocked', () => {
+    const shard = certain();
+    const check = policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 1, durationMs: 1000 });
+    shard.apply([{ ...check, operation: 'block' }]);
+    const [settled, asked] = shard.peek([{ ...check, operation: 'reward' }, check]);
+    expect(settled).toMatchObject({ allowed: true, retryAfterMs: 0 });
+    expect(settled).not.toHaveProperty('reason');
+    expect(settled).not.toHaveProperty('shadow');
+    expect(asked).toMatchObject({ allowed: false, reason: 'blocked' });
+  });
+});
+
 describe('a batch with one key twice', () => {
   it('leaves room for what may be missing beside all that it takes', () => {
     const shard = certain();
@@ -207,5 +271,48 @@ describe('a key of a long window', () => {
     expect(shard.apply([check])[0]).toMatchObject({ allowed: true, remaining: 3 });
     const taken = Shard.of(shard.state(), clock, 100, 0);
     expect(taken.apply([check])[0]).toMatchObject({ allowed: true, remaining: 2 });
+  });
+
+  it('is in doubt again once nothing is known any more', () => {
+    const long = slidingLog({ limit: 100, window: '2h' });
+    const check = policies.ownedCheck({ name: 'daily', key: 'k', policy: long, cost: 1 });
+    const shard = certain();
+    shard.settle(check);
+    for (let failures = 0; failures < 4; failures += 1) shard.promote(allFences);
+    expect(shard.apply([check])[0]!.allowed).toBe(true);
+    shard.promote(allFences);
+    expect(shard.isSettled(check)).toBe(false);
+    expect(shard.apply([check])[0]!.reason).toBe('quarantine');
+  });
+
+  it('is forgotten when nobody could tell', () => {
+    const long = slidingLog({ limit: 10, window: '2h' });
+    const check = (key: string) => policies.ownedCheck({ name: 'daily', key, policy: long, cost: 1 });
+    const shard = certain();
+    const { owned } = check('k');
+    for (let round = 0; round < 10; round += 1) {
+      for (let i = 0; i < 100; i += 1) shard.settle(check(`${round}-${i}`));
+      shard.settle(check('again and again'));
+      nowMs += 1.5 * owned.spanMs;
+    }
+    const { settled, settledSpansMs } = shard.state();
+    expect(settled).toHaveLength(101);
+    expect(new Set(settledSpansMs)).toEqual(new Set([owned.spanMs]));
+    expect(shard.isSettled(check('again and again'))).toBe(true);
+    // By whoever has it next, too.
+    const taken = Shard.of(shard.state(), clock, 100, 0);
+    nowMs += 2 * owned.spanMs;
+    expect(taken.state().settled).toEqual([]);
+  });
+
+  it('stays known to a standby for as long as its owner went on with it', () => {
+    const long = slidingLog({ limit: 10, window: '2h' });
+    const check = policies.ownedCheck({ name: 'daily', key: 'k', policy: long, cost: 1 });
+    const owner = certain();
+    owner.settle(check);
+    const copy = Shard.of(owner.state(), clock, 100, 0);
+    nowMs += 10 * check.owned.spanMs;
+    copy.promote(allFences);
+    expect(copy.state().settled).toHaveLength(1);
   });
 });

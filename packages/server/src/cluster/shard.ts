@@ -13,6 +13,19 @@ import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 
 // After so many failures in a row it is simpler to know nothing.
 const mostLags = 4;
+// Nothing that was written down of a key matters for longer than a span after the time in which it may be spent, which is much shorter.
+const settledSpans = 2;
+// Fewer are not worth looking for those that no longer matter.
+const fewSettled = 16;
+// Of keys that an earlier version handed over, which did not say: longer than any window in use.
+const unsaidSpanMs = 31 * 86_400_000;
+
+/** A key of a long window of which everything is known. */
+interface Settled {
+  readonly spanMs: number;
+  /** On the shard's own time: from then on nobody could tell. */
+  readonly untilMs: number;
+}
 
 export class Shard {
   readonly number: number;
@@ -33,7 +46,12 @@ export class Shard {
   private doubts: readonly Doubt[];
   private latestDoubtMs: number;
   /** Keys of long windows of which everything is known, whatever else is in doubt. */
-  private readonly settled: Set<string>;
+  private readonly settled = new Map<string, Settled>();
+  private mostSettled = fewSettled;
+  /** By name: how far ahead of a standby its keys may ever have been, as far as was told here. */
+  private readonly lags: Map<string, number>;
+  /** Of those, what the standby has confirmed that it knows; each later one begins with all of them. */
+  private toldLags: Map<string, number>;
 
   private constructor(
     number: number,
@@ -41,14 +59,15 @@ export class Shard {
     maxKeys: number,
     asideMs: number,
     doubts: readonly Doubt[],
-    settled: readonly string[] = [],
+    lags: readonly (readonly [name: string, lag: number])[] = [],
   ) {
     this.number = number;
     this.clock = clock;
     this.asideMs = asideMs;
     this.doubts = doubts;
     this.latestDoubtMs = latestOf(doubts);
-    this.settled = new Set(settled);
+    this.lags = new Map(lags);
+    this.toldLags = new Map(lags);
     this.store = memoryStore({ maxKeys, clock: storeClock });
   }
 
@@ -60,7 +79,8 @@ export class Shard {
 
   /** As another node had it, with the difference of its time to ours. */
   static of(state: ShardState, clock: NodeClock, maxKeys: number, asideMs: number): Shard {
-    const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state.settled);
+    const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state.lags);
+    for (const [i, id] of state.settled.entries()) shard.settleFor(id, state.settledSpansMs?.[i] ?? unsaidSpanMs);
     shard.store.restore(state.snapshot);
     return shard;
   }
@@ -86,13 +106,51 @@ export class Shard {
   }
 
   state(): ShardState {
-    const { number, doubts, settled, store } = this;
-    return { shard: number, nowMs: this.nowMs(), doubts, settled: [...settled], snapshot: store.snapshot() };
+    const { number, doubts, store } = this;
+    this.forgetSettled();
+    return {
+      shard: number,
+      nowMs: this.nowMs(),
+      doubts,
+      settled: [...this.settled.keys()],
+      settledSpansMs: Array.from(this.settled.values(), ({ spanMs }) => spanMs),
+      lags: [...this.lags],
+      snapshot: store.snapshot(),
+    };
   }
 
   /** A standby becomes the owner: what the old one granted last may not be here. */
   promote(fences: Fences): void {
     if (fences.lagCountsAsUsed) this.doubt('lag');
+    // Its own standby, once it has one, begins with all that is here.
+    this.toldLags = new Map(this.lags);
+    // The old owner went on settling them.
+    for (const [id, { spanMs }] of this.settled) this.settleFor(id, spanMs);
+  }
+
+  /**
+   * A policy as its standby knows of it: a name may have had a larger limit, whose lag was larger, and whoever takes over has to leave room for that. So
+   * until the standby is known to have heard of a lag (`toldLag`), keys are no further ahead of it than by the one it has heard of.
+   */
+  asTold(name: string, owned: OwnedPolicy): OwnedPolicy {
+    const told = this.toldLags.get(name) ?? 0;
+    if (told >= owned.lag) return owned;
+    this.noteLag(name, owned);
+    return { ...owned, lag: told };
+  }
+
+  /** The standby has confirmed something that was carried out by this policy. */
+  toldLag(name: string, { lag }: OwnedPolicy): void {
+    this.toldLags.set(name, Math.max(lag, this.toldLags.get(name) ?? 0));
+  }
+
+  private noteLag(name: string, { lag }: OwnedPolicy): void {
+    if (lag > (this.lags.get(name) ?? 0)) this.lags.set(name, lag);
+  }
+
+  /** How much of a key may be missing after each failure: not by the policy of whoever asks now alone, but by any that it was granted under. */
+  private lagOf({ name, owned }: OwnedCheck): number {
+    return Math.max(owned.lag, this.lags.get(name) ?? 0);
   }
 
   private doubt(about: Doubt['about']): void {
@@ -100,6 +158,8 @@ export class Shard {
     const doubt = { sinceMs: this.nowMs(), about: isMany ? 'all' : about } as const;
     // Knowing nothing is worse than any earlier doubt.
     this.doubts = doubt.about === 'all' ? [doubt] : [...this.doubts, doubt];
+    // What was known of a key was known before it began: of what was granted since, only the records in etcd tell.
+    if (doubt.about === 'all') this.settled.clear();
     this.latestDoubtMs = doubt.sinceMs;
   }
 
@@ -108,12 +168,27 @@ export class Shard {
     return nowMs >= this.latestDoubtMs + spanMs;
   }
 
-  isSettled(check: OwnedCheck): boolean {
+  isSettled(check: Pick<OwnedCheck, 'name' | 'key'>): boolean {
     return this.settled.has(identityOf(check));
   }
 
-  settle(check: OwnedCheck): void {
-    this.settled.add(identityOf(check));
+  settle(check: Pick<OwnedCheck, 'name' | 'key'> & { readonly owned: Pick<OwnedPolicy, 'spanMs'> }): void {
+    this.settleFor(identityOf(check), check.owned.spanMs);
+    if (this.settled.size < this.mostSettled) return;
+    this.forgetSettled();
+    this.mostSettled = Math.max(fewSettled, 2 * this.settled.size);
+  }
+
+  /** A name may have several policies: the longest window that it was settled for counts. */
+  private settleFor(id: string, ofSpanMs: number): void {
+    const spanMs = Math.max(ofSpanMs, this.settled.get(id)?.spanMs ?? 0);
+    this.settled.set(id, { spanMs, untilMs: this.nowMs() + settledSpans * spanMs });
+  }
+
+  /** Whoever was not asked for since, for longer than the window, has no past that could be in doubt. */
+  private forgetSettled(): void {
+    const nowMs = this.nowMs();
+    for (const [id, { untilMs }] of this.settled) if (untilMs <= nowMs) this.settled.delete(id);
   }
 
   /** Counts what somebody else may have granted, at the latest so long before now (negative) or now. */
@@ -136,14 +211,17 @@ export class Shard {
   /** What may be missing does not remain to be used. */
   private withoutLag(checks: readonly OwnedCheck[], decisions: readonly Decision[], nowMs: number): Decision[] {
     return decisions.map((decision, i) => {
-      const { owned } = checks[i]!;
-      const lags = this.doubts.filter(({ sinceMs, about }) => about === 'lag' && sinceMs + owned.spanMs > nowMs).length;
-      return lags === 0 ? decision : { ...decision, remaining: Math.max(0, decision.remaining - lags * owned.lag) };
+      const check = checks[i]!;
+      const { spanMs } = check.owned;
+      const lags = this.doubts.filter(({ sinceMs, about }) => about === 'lag' && sinceMs + spanMs > nowMs).length;
+      const missing = lags * this.lagOf(check);
+      return lags === 0 ? decision : { ...decision, remaining: Math.max(0, decision.remaining - missing) };
     });
   }
 
   /** What the owner did, done again for the copy. False when it came to another end here: then this is no copy any more. */
   repeat(checks: readonly OwnedCheck[], atMs: number): boolean {
+    for (const { name, owned } of checks) this.noteLag(name, owned);
     // By the clock and not by a time that is given: else the store would forget nobody, because the next time might be an earlier one.
     return this.decideAt(atMs)
       .apply(checks)
@@ -183,9 +261,18 @@ export class Shard {
     return this.peek([check.operation === 'take' ? { ...check, cost: Math.min(check.cost, 1) } : check])[0]!.allowed;
   }
 
-  /** What would be said: nothing is taken. */
+  /** What would be said: nothing is taken, given back or otherwise done. Only what takes something is asked for; the rest is never refused. */
   peek(checks: readonly OwnedCheck[]): Decision[] {
-    return this.apply(checks.map((check) => (isTaking(check) ? { ...check, operation: 'peek' } : check)));
+    const asked = checks.map((check): OwnedCheck => {
+      // As a shadow: a block refuses nobody who only gives something back.
+      return isTaking(check) ? { ...check, operation: 'peek' } : { ...check, cost: 0, operation: 'peek', shadow: true };
+    });
+    return this.apply(asked).map((decision, i) => {
+      const check = checks[i]!;
+      if (isTaking(check)) return decision;
+      const { reason: _, shadow: __, ...rest } = decision;
+      return { ...rest, allowed: true, retryAfterMs: 0, ...(check.shadow && { shadow: true }) };
+    });
   }
 
   /** The refusal of a batch that might be too much with what is not known. */
@@ -218,8 +305,10 @@ export class Shard {
       if (leftMs <= 0) continue;
       if (about === 'all') waitMs = owned.isDurable && this.isSettled(check) ? waitMs : Math.max(waitMs, leftMs);
       else {
-        lag += owned.lag;
+        lag += this.lagOf(check);
         lagWaitMs = Math.max(lagWaitMs, leftMs);
+        // The last of what may be missing may have been granted a moment before.
+        waitMs = Math.max(waitMs, sinceMs + owned.gapMs - nowMs);
       }
     }
     if (lag === 0 || waitMs > 0) return waitMs;
@@ -248,6 +337,20 @@ export function costInBatch({ name, key, cost }: OwnedCheck, batch: readonly Own
   if (batch.length === 1) return cost;
   let sum = 0;
   for (const other of batch) if (other.name === name && other.key === key && isTaking(other)) sum += other.cost;
+  return sum;
+}
+
+/** What an operation takes, room or not, beyond what was taken before it. */
+export function overrunOf({ operation, cost, actual = 0 }: Check): number {
+  return operation === 'penalize' ? cost : operation === 'settle' ? Math.max(0, actual - cost) : 0;
+}
+
+/** The same as `costInBatch`, with what is taken room or not. */
+export function takenInBatch(check: OwnedCheck, batch: readonly OwnedCheck[]): number {
+  let sum = 0;
+  for (const other of batch)
+    if (other.name === check.name && other.key === check.key)
+      sum += isTaking(other) && other.operation !== 'peek' ? other.cost : overrunOf(other);
   return sum;
 }
 

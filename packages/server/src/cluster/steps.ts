@@ -99,6 +99,14 @@ export function costOf({ cost, actual = 0 }: OwnedCheck): number {
   return Math.max(cost, actual);
 }
 
+/**
+ * Whether no number bounds what a copy without it would get wrong. A renewal keeps all that its lease holds, which it does not say; a block refuses
+ * everything, and may last for longer than whoever takes over is in doubt.
+ */
+export function mustBeCopied({ operation }: OwnedCheck): boolean {
+  return operation === 'renew' || operation === 'block';
+}
+
 /** Reads the steps of a message. */
 export class StepReader {
   private readonly kinds: readonly WireKind[];

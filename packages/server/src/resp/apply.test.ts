@@ -52,6 +52,23 @@ test('clients can find its first key', async () => {
 });
 
 describe('a command that comes twice', () => {
+  it('settles a reservation once, whatever it says was used', async () => {
+    const store = memoryStore();
+    const service = {
+      ...limitingService(),
+      answersAtOnce: true,
+      apply: (checks: Parameters<typeof store.apply>[0], requestId?: string) =>
+        store.apply(checks, undefined, requestId),
+    };
+    const client = await (await openDoor({ service })).client();
+    const [reserved] = (await client.call(...apply('', 'a', '2', '{"operation":"reserve"}'))) as unknown[][];
+    const { receipt } = JSON.parse(String(reserved?.[5]));
+    const settle = (actual: number) => apply('r', 'a', '2', JSON.stringify({ operation: 'settle', actual, receipt }));
+    expect(said(await client.call(...settle(1)))).toEqual([[1, 3, 2]]);
+    expect(said(await client.call(...settle(0)))).toEqual([[1, 3, 2]]);
+    expect(said(await client.call(...apply('', 'a')))).toEqual([[1, 3, 1]]);
+  });
+
   it('is answered by the door where the service answers at once', async () => {
     const store = memoryStore();
     let asked = 0;

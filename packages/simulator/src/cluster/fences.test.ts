@@ -275,6 +275,9 @@ const schedules: Record<keyof AllFences, Schedule> = {
     ...withStandby,
     story: 'the owner dies with one grant that its standby has not heard of',
     async play(stage) {
+      // The first of a name waits until the standby knows how far ahead of it the others may be.
+      stage.ask(stage.a);
+      await stage.run(5);
       stage.mail(({ what }) => (what === 'replicate' ? 'lost' : undefined));
       stage.ask(stage.a);
       await stage.run(5);

@@ -4,7 +4,7 @@
  */
 import { type Policy, slidingLog } from 'sluice';
 import { slotOf } from 'sluice/client';
-import type { PeerMessage, SharedSettings } from 'sluice-server/cluster';
+import type { ClusterSettings, PeerMessage, SharedSettings } from 'sluice-server/cluster';
 import type { Caller, Wish } from './caller.ts';
 import type { Envelope, Postmaster } from './network.ts';
 import type { SimulatedNode } from './simulated-node.ts';
@@ -27,6 +27,8 @@ export interface StageOptions {
   /** It is missing from the start, not only once the cluster has come together. */
   readonly fromTheStart?: boolean;
   readonly shared?: Partial<SharedSettings>;
+  /** Beside those. */
+  readonly settings?: Partial<Omit<ClusterSettings, 'shared'>>;
   readonly clocks?: Readonly<Record<string, ClockOptions>>;
   readonly delayMs?: number;
   /** Of the rule. Default: a log. */
@@ -50,7 +52,8 @@ export class Stage {
   readonly c: SimulatedNode;
   key = '';
 
-  constructor({ without, fromTheStart = false, shared, clocks = {}, delayMs = 0.2, policy = log }: StageOptions) {
+  constructor(options: StageOptions) {
+    const { without, fromTheStart = false, shared, settings, clocks = {}, delayMs = 0.2, policy = log } = options;
     const isCallers = without === 'callerAge';
     this.world = new World({
       seed: 1,
@@ -61,6 +64,7 @@ export class Stage {
         maxKeys: 10_000,
         durableKeys: 1000,
         patienceMs: 200,
+        ...settings,
       },
       rules: [{ name: 'rule', versions: [policy], keys: [] }],
       weather: { delayMs, slowShare: 0, slowMs: 0, strayShare: 0, strayMs: 0, lossShare: 0 },

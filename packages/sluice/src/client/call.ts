@@ -18,7 +18,10 @@ export interface Departure {
 /** What a call asks of the store that sent it. */
 export interface Sender {
   readonly deadlineMs: number;
+  /** By the clock that ages are counted by. */
   now(): number;
+  /** By the clock that the checks' own times are by. */
+  timeOfChecks(): number;
   /** It was sent for the first time: its time runs. */
   departed(call: Call): void;
   /** To whoever owns its keys now. */
@@ -66,7 +69,7 @@ export class Call implements Question {
     this.departure = departure;
     this.resolve = resolve;
     this.reject = reject;
-    this.frame = applyFrame(requestId, checks, sender.now);
+    this.frame = applyFrame(requestId, checks, sender.timeOfChecks);
     this.isAscii = isAscii(this.frame);
   }
 

@@ -61,6 +61,7 @@ class Client implements ClusterStore, Sender {
   readonly clock: ClusterSettings['clock'];
   readonly deadlineMs: number;
   readonly now: () => number;
+  readonly timeOfChecks: () => number;
   private readonly topology: Topology;
   private readonly deadlines: Deadlines;
   private readonly departures: Departures;
@@ -74,9 +75,10 @@ class Client implements ClusterStore, Sender {
   private readonly counts = { lateGrants: 0, timeouts: 0, resent: 0, moved: 0, lostConnections: 0, lostCancels: 0 };
 
   constructor(settings: ClusterSettings) {
-    const { clock, deadlineMs, token, tls, maxPending, connectTimeoutMs } = settings;
+    const { clock, ageClock, deadlineMs, token, tls, maxPending, connectTimeoutMs } = settings;
     this.clock = clock;
-    this.now = () => clock.now();
+    this.now = () => ageClock.now();
+    this.timeOfChecks = () => clock.now();
     this.deadlineMs = deadlineMs;
     this.maxPending = maxPending;
     const connections: ConnectionSettings = {
@@ -89,9 +91,9 @@ class Client implements ClusterStore, Sender {
       onConnecting: () => this.deadlines.arm(),
       onLost: () => this.lostConnection(),
     };
-    this.topology = new Topology(settings.seeds, connections, settings.maxConnections, clock);
-    this.deadlines = new Deadlines(clock, deadlineMs, this.topology);
-    this.departures = new Departures(this.now);
+    this.topology = new Topology(settings.seeds, connections, settings.maxConnections, ageClock);
+    this.deadlines = new Deadlines(ageClock, deadlineMs, this.topology);
+    this.departures = new Departures(this.now, this.idPrefix);
   }
 
   apply(checks: readonly Check[], atMs?: number, requestId?: string): Promise<Decision[]> {
@@ -153,11 +155,11 @@ class Client implements ClusterStore, Sender {
 
   /** A batch that the caller may have sent before: then what it is answered may be too old from the beginning. */
   private askAgain(checks: readonly Check[], requestId: string): Promise<Decision[]> {
-    const departure = this.departures.of(requestId);
+    const departure = this.departures.of(requestId, checks.some(isTimely));
     if (this.now() - departure.firstSentMs > this.deadlineMs) {
       return Promise.reject(unavailable(`Request ${requestId} was sent before, more than ${this.deadlineMs} ms ago.`));
     }
-    return this.dispatch(checks, requestId, true, departure);
+    return this.dispatch(checks, departure.sentAs, true, departure);
   }
 
   private dispatch(
@@ -301,6 +303,11 @@ class Client implements ClusterStore, Sender {
 
 const several = Symbol('several owners');
 const takes: readonly (Operation | undefined)[] = [undefined, 'check', 'reserve', 'acquire', 'take'];
+
+/** Whether something may be done for a while because of a yes to it: then it matters how old the yes is. */
+function isTimely({ operation }: Check): boolean {
+  return takes.includes(operation) || operation === 'renew';
+}
 
 function closed(): SluiceError {
   return new SluiceError('store-unavailable', 'The client of the cluster was closed.');

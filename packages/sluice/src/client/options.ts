@@ -1,10 +1,11 @@
 /** What a cluster's client is told, checked. */
 import { clockOf, wholeNumber } from '../protect/option-checks.ts';
 import { mustFit } from '../stores/store.ts';
-import type { Clock } from '../vocabulary/clock.ts';
+import { type Clock, monotonicClock } from '../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import { knownFields } from '../vocabulary/policy.ts';
+import { awakeClock } from './awake-clock.ts';
 import { endpointOf } from './node-connection.ts';
 
 type Pem = string | Uint8Array | readonly (string | Uint8Array)[];
@@ -39,7 +40,10 @@ export interface ClusterStoreOptions {
   readonly maxPending?: number;
   /** The most nodes that are connected to. Default 1024. */
   readonly maxConnections?: number;
-  /** What deadlines are counted by, and `wait` sleeps by. It must not step. Default: monotonic. */
+  /**
+   * What deadlines are counted by, and `wait` sleeps by. It must not step back, and should run on while the machine sleeps. Default: monotonic; the wall
+   * clock tells what it slept.
+   */
   readonly clock?: Clock;
 }
 
@@ -52,6 +56,8 @@ export interface ClusterSettings {
   readonly maxPending: number;
   readonly maxConnections: number;
   readonly clock: Clock;
+  /** What ages are counted by. */
+  readonly ageClock: Clock;
 }
 
 const fields = 'nodes token tls deadline connectTimeout maxPending maxConnections clock';
@@ -67,6 +73,7 @@ export function settingsOf(options: ClusterStoreOptions): ClusterSettings {
     throw invalid('tls', 'true, or options of tls.connect', tls);
   }
   mustFit(undefined, clock);
+  const givenClock = clockOf(clock);
   return {
     seeds: nodes,
     token,
@@ -75,7 +82,8 @@ export function settingsOf(options: ClusterStoreOptions): ClusterSettings {
     connectTimeoutMs: parseDuration(connectTimeout, 'connectTimeout'),
     maxPending: wholeNumber('maxPending', maxPending, 1, 1_000_000),
     maxConnections: wholeNumber('maxConnections', maxConnections, 1, 16_384),
-    clock: clockOf(clock),
+    clock: givenClock,
+    ageClock: givenClock === monotonicClock ? awakeClock(givenClock) : givenClock,
   };
 }
 

@@ -51,6 +51,8 @@ const state = object<ShardState>({
   nowMs: number,
   doubts: listOf(object<Doubt>({ sinceMs: number, about: exactly('all', 'lag') })),
   settled: listOf(text),
+  settledSpansMs: orAbsent(listOf(number)),
+  lags: orAbsent(listOf(tupleOf(text, number))),
   snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
 });
 

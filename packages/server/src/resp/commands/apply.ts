@@ -83,7 +83,9 @@ export function applyCommand(
   function apply(turn: Turn, requestId: string | undefined): Answer<Decision[]> {
     const checks = checksOfArguments(args);
     if (cluster && checks.length > 1) mustOwnAll(turn, cluster);
-    return service.apply(checks, requestId);
+    // A reservation is settled once, whatever bytes say so: that is not for the door to know.
+    const isSettlement = requestId === undefined && checks.some(({ operation }) => operation === 'settle');
+    return service.apply(checks, isSettlement ? requestIdOf(args) : requestId);
   }
 
   return {
