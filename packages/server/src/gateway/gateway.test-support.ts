@@ -7,6 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Clock } from 'sluice';
 import { afterEach } from 'vitest';
 import { readConfig } from '../config/read-config.ts';
@@ -35,9 +36,10 @@ export interface TestMember {
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+type Upgrade = (request: IncomingMessage, socket: Duplex) => void;
 
-/** A member that answers with its port, unless told otherwise. */
-export async function member(handle?: Handler, port = 0): Promise<TestMember> {
+/** A member that answers with its port, unless told otherwise. Without `upgrade` it does not know upgrades, and answers as ever. */
+export async function member(handle?: Handler, port = 0, upgrade?: Upgrade): Promise<TestMember> {
   const seen: SeenRequest[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -50,6 +52,7 @@ export async function member(handle?: Handler, port = 0): Promise<TestMember> {
       else response.end(String(portOf(server)));
     });
   });
+  if (upgrade) server.on('upgrade', upgrade);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const stop = async () => {
     server.closeAllConnections();

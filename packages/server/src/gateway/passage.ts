@@ -3,13 +3,13 @@
  * All fields are there from the beginning, so that every passage has the same shape.
  */
 import type { RulesResult, Subject } from 'sluice';
-import type { Picked, PickOutcome } from 'sluice/balance';
+import type { PickOutcome } from 'sluice/balance';
 import type { Pass } from 'sluice/protect';
 import type { Answer } from '../service/service.ts';
 import type { AdmissionRequest, Admitted } from './admission/admission-types.ts';
 import type { Exchange } from './exchange.ts';
 import type { Plan, Route } from './plan.ts';
-import type { PoolMember } from './pool/pool-member.ts';
+import type { Taken } from './pool/taken.ts';
 import type { RepeatableBody } from './upstream/repeatable-body.ts';
 
 /**
@@ -28,6 +28,8 @@ export type Refusal = (typeof refusals)[number];
 export interface Failure {
   readonly status: number;
   readonly detail: string;
+  /** Where nobody was asked, because nobody could be: when it is worth another try. */
+  readonly retryAfterMs?: number;
 }
 
 export class Passage implements AdmissionRequest {
@@ -54,7 +56,7 @@ export class Passage implements AdmissionRequest {
   admitted: Admitted | undefined = undefined;
 
   // balance and break
-  picked: Picked<PoolMember> | undefined = undefined;
+  picked: Taken | undefined = undefined;
   /** Members that were tried, and those whose circuit is open. */
   leftOut: Set<string> | undefined = undefined;
   /** How many attempts there were when nobody was left out. */
@@ -67,6 +69,8 @@ export class Passage implements AdmissionRequest {
   /** Of the last attempt; empty: there was none. */
   member = '';
   failure: Failure | undefined = undefined;
+  /** The head of an answer to the last attempt has come, and its member's circuit knows. */
+  isAnswered = false;
   /** What the last attempt said about the member. */
   outcome: PickOutcome = 'ignored';
 

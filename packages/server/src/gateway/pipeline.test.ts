@@ -125,6 +125,8 @@ describe('the pipeline', () => {
       enter: () => ({
         isAdmitted: true,
         waitedMs: 0,
+        measured() {},
+        measureAnew() {},
         ok: () => endings.push('ok'),
         failed: () => endings.push('failed'),
         ignored: () => endings.push('ignored'),
@@ -145,6 +147,8 @@ describe('the pipeline', () => {
       enter: () => ({
         isAdmitted: true,
         waitedMs: 0,
+        measured() {},
+        measureAnew() {},
         ok: () => endings.push('ok'),
         failed: () => endings.push('failed'),
         ignored: () => endings.push('ignored'),

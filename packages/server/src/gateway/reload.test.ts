@@ -97,7 +97,6 @@ describe('a reload', () => {
     ]);
     expect((await ask(running.url)).status).toBe(429);
     expect(await metric(running, 'sluice_gateway_requests_total{route="default",status="4xx"}')).toBe(1);
-    // Another balancer does not know yet who is out.
     await running.configure({
       gateway: { upstreams: { app: { ...upstream, balancer: 'random', members: [one.id, two.id], breaker } } },
     });
@@ -105,6 +104,23 @@ describe('a reload', () => {
     expect(await metric(running, `sluice_upstream_member_share{upstream="app",member="${one.id}"}`)).toBe(0);
     await running.configure({ gateway: { upstreams: { app: { ...upstream, breaker: false } } } });
     expect(await metric(running, `sluice_upstream_member_share{upstream="app",member="${one.id}"}`)).toBe(1);
+  });
+
+  it('keeps a member out that does not pass its checks, whatever changes beside them', async () => {
+    const dead = await member((request, response) => response.writeHead(request.url === '/healthz' ? 500 : 200).end());
+    const well = await member();
+    const health = { path: '/healthz', interval: '20ms', unhealthyAfter: 2 };
+    const config = (upstream: object) => ({
+      gateway: { upstreams: { app: { members: [dead.id, well.id], balancer: 'round-robin', health, ...upstream } } },
+    });
+    const running = await gateway(config({ slowStart: '1s' }));
+    const share = `sluice_upstream_member_share{upstream="app",member="${dead.id}"}`;
+    await waitUntil('it is out', async () => (await metric(running, share)) === 0);
+    for (const change of [{ slowStart: '2s' }, { health: { ...health, interval: '1h' } }, { balancer: 'random' }]) {
+      await running.configure(config(change));
+      expect(await metric(running, share)).toBe(0);
+    }
+    expect(await metric(running, `sluice_upstream_ejections_total{upstream="app",member="${dead.id}"}`)).toBe(1);
   });
 
   it('says in the log what it has changed', async () => {

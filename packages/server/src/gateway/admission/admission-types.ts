@@ -1,10 +1,11 @@
 /**
  * A place among the requests that are under way at once: there is one now, or there will be, or there is none.
  *
- *      enter ──► Admitted ──► ok, failed, ignored          the place is given back, and what it says is learnt from
+ *      enter ──► Admitted ──► measured                      what it says is learnt from: how long the member took, and how it went
+ *        │          └─────────► ok, failed, ignored          the place is given back; learnt from where nothing was before
  *        └─────► Refused: full, waited too long, shed      503, and when to come back
  */
-import type { Pass } from 'sluice/protect';
+import type { Outcome, Pass } from 'sluice/protect';
 import type { AdmissionConfig } from '../../config/gateway-config.ts';
 import type { Answer } from '../../service/service.ts';
 
@@ -21,6 +22,10 @@ export interface AdmissionRequest {
 export interface Admitted extends Pass {
   readonly isAdmitted: true;
   readonly waitedMs: number;
+  /** It is known how it goes, and how long that took; the place is kept. What comes now, such as a client that reads slowly, says nothing. */
+  measured(outcome: Outcome): void;
+  /** What it took until now says nothing: the client had not sent all of it. */
+  measureAnew(): void;
 }
 
 export type RefusalReason = 'full' | 'waited-too-long' | 'shed' | 'closed' | 'gone';

@@ -13,6 +13,7 @@
  * whoever must go before them, one for one) until enough have left.
  */
 import type { Clock } from 'sluice';
+import type { Pass } from 'sluice/protect';
 import type { AdmissionConfig } from '../../config/gateway-config.ts';
 import type { Answer } from '../../service/service.ts';
 import type {
@@ -97,6 +98,16 @@ class OwnAdmission implements Admission, WhenEnded {
     this.expire(this.now());
     const { limit, inFlight, admitted } = this;
     return { limit, inFlight, waiting: this.room.size, admitted, refused: { ...this.refused } };
+  }
+
+  take(): Pass | undefined {
+    return this.places.take();
+  }
+
+  learnt(): void {
+    if (this.isClosed || this.limit === this.places.limit) return;
+    this.limit = this.places.limit;
+    if (this.room.size > 0) this.letIn(this.now());
   }
 
   ended(place: Place): void {

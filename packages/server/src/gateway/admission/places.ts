@@ -4,7 +4,7 @@ import { adaptiveConcurrency, type Pass } from 'sluice/protect';
 import type { AdmissionConfig } from '../../config/gateway-config.ts';
 
 export interface Places {
-  /** It changes only when a place is given back. */
+  /** It changes only by what is said on passes. */
   readonly limit: number;
   /** Asked only while fewer than the limit are taken. What is said on the pass is what is learnt; undefined: nothing is. */
   take(): Pass | undefined;

@@ -11,8 +11,8 @@ export interface PoolMember extends Member {
   readonly meter: MemberMeter;
 }
 
-/** Why an attempt came to nothing. */
-export const failureReasons = ['connect', 'timed-out', 'reset', 'malformed'] as const;
+/** Why an attempt came to nothing. `busy`: all connections that the member may have were in use. */
+export const failureReasons = ['connect', 'busy', 'timed-out', 'reset', 'malformed'] as const;
 export type FailureReason = (typeof failureReasons)[number];
 
 /** Plain numbers; they become metrics when somebody asks. */
@@ -24,7 +24,11 @@ export interface MemberMeter {
 }
 
 export function memberMeter(): MemberMeter {
-  return { answered: [0, 0, 0, 0, 0], failed: { connect: 0, 'timed-out': 0, reset: 0, malformed: 0 }, ejections: 0 };
+  return {
+    answered: [0, 0, 0, 0, 0],
+    failed: { connect: 0, busy: 0, 'timed-out': 0, reset: 0, malformed: 0 },
+    ejections: 0,
+  };
 }
 
 export function countAnswer({ answered }: MemberMeter, status: number): void {

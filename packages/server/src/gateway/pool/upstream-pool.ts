@@ -9,9 +9,16 @@
 import { setMaxListeners } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from 'sluice';
-import { balancers, type HealthChecked, type HealthStats, healthChecked, type Picked } from 'sluice/balance';
-import { type CircuitBreaker, type CircuitState, circuitBreaker, type RetryBudget, retryBudget } from 'sluice/protect';
-import type { BreakerConfig, UpstreamConfig, UpstreamMember } from '../../config/gateway-config.ts';
+import { balancers, type HealthChecked, type HealthStats, healthChecked } from 'sluice/balance';
+import {
+  type CircuitBreaker,
+  type CircuitBreakerOptions,
+  type CircuitState,
+  circuitBreaker,
+  type RetryBudget,
+  retryBudget,
+} from 'sluice/protect';
+import type { UpstreamConfig, UpstreamMember } from '../../config/gateway-config.ts';
 import { occasionalLog } from '../../operations/occasional-log.ts';
 import type { Log } from '../../service/log.ts';
 import type { Passage } from '../passage.ts';
@@ -20,6 +27,7 @@ import { type MemberStats as ConnectionStats, MemberConnections } from '../upstr
 import { probeOf } from '../upstream/probe.ts';
 import type { MessageLimits } from '../wire/message.ts';
 import { type MemberMeter, memberMeter, type PoolMember } from './pool-member.ts';
+import { Taken } from './taken.ts';
 
 export interface PoolParts {
   readonly clock: Clock;
@@ -54,6 +62,7 @@ export class UpstreamPool {
   private balancer: HealthChecked<PoolMember>;
   private stickyBy: SourceReader | undefined;
   private readonly out = new Set<string>();
+  private readonly underWay = new Set<Taken>();
   private readonly closing = new AbortController();
 
   constructor(config: UpstreamConfig, parts: PoolParts) {
@@ -76,8 +85,17 @@ export class UpstreamPool {
     return this.stickyBy?.(exchange.request, subject) ?? address;
   }
 
-  pick(key: string | undefined, leftOut: ReadonlySet<string> | undefined): Picked<PoolMember> | undefined {
-    return leftOut === undefined ? this.balancer.pick(key) : this.balancer.pick(key, { except: leftOut });
+  pick(key: string | undefined, leftOut: ReadonlySet<string> | undefined): Taken | undefined {
+    const picked = leftOut === undefined ? this.balancer.pick(key) : this.balancer.pick(key, { except: leftOut });
+    return picked && new Taken(picked, this.underWay);
+  }
+
+  /** Whether somebody could be asked now: one that is in, and whose circuit lets a call through. */
+  hasTaker(): boolean {
+    // Circuits first, as in `stats`.
+    const closed = this.balancer.members.filter(({ breaker }) => (breaker?.retryAfterMs() ?? 0) === 0);
+    const ids = new Set(closed.map(({ id }) => id));
+    return this.balancer.stats().some(({ id, share }) => share > 0 && ids.has(id));
   }
 
   /** Whether an answer of this status is not what the client should see, while somebody else can be asked. */
@@ -101,9 +119,10 @@ export class UpstreamPool {
     else this.replaceBalancer(config, before, known);
     for (const { id, breaker } of this.balancer.members) {
       if (breaker === undefined) this.balancer.release(id, circuitReason);
-      // Of a circuit with other numbers, or by another balancer, that is not known yet.
-      else if (breaker.state === 'open') this.followCircuit(id, breaker);
+      // Of a circuit with other numbers that is not known yet.
+      else this.followCircuit(id, breaker);
     }
+    this.lookWhoIsOut();
     const staying = new Set(config.members.map(({ id }) => id));
     for (const [id, { connections }] of known) if (!staying.has(id)) connections.close();
   }
@@ -142,18 +161,32 @@ export class UpstreamPool {
     }
   }
 
-  /** Another way to choose begins anew with what it knows of health; everything else of the members stays. */
+  /** Another way to choose, or to find out who is well, goes on from what is known: of health, and of what is under way. */
   private replaceBalancer(config: UpstreamConfig, before: UpstreamConfig, known: Map<string, PoolMember>): void {
     const old = this.balancer;
-    this.balancer = this.balancerOf(
+    const health = old.snapshot();
+    const next = this.balancerOf(
       config,
       config.members.map((member) => {
         const own = known.get(member.id);
         return own === undefined ? this.memberOf(member, config) : this.kept(own, member, config, before);
       }),
     );
+    // While everybody can still be picked there.
+    for (const taken of this.underWay) taken.move(next);
+    this.balancer = next;
+    next.restore(health);
     old.close();
-    this.out.clear();
+  }
+
+  /** What held a member may not be asked about any more, and a member that is out may have left. */
+  private lookWhoIsOut(): void {
+    const known = new Map(this.balancer.stats().map((stats) => [stats.id, stats]));
+    for (const id of this.out) {
+      const stats = known.get(id);
+      if (stats === undefined) this.out.delete(id);
+      else if (stats.isHealthy) this.healthChanged(id, true, []);
+    }
   }
 
   private memberOf({ id, host, port, weight }: UpstreamMember, config: UpstreamConfig): PoolMember {
@@ -163,7 +196,7 @@ export class UpstreamPool {
       port,
       weight,
       connections: this.connectionsOf({ host, port }, config),
-      breaker: this.breakerOf(id, config.breaker),
+      breaker: this.breakerOf(id, config),
       meter: memberMeter(),
     };
   }
@@ -175,9 +208,9 @@ export class UpstreamPool {
       ...old,
       weight: now.weight,
       connections: isSame ? old.connections : this.connectionsOf(now, config),
-      breaker: isDeepStrictEqual(config.breaker, before.breaker)
+      breaker: isDeepStrictEqual(breaking(config), breaking(before))
         ? old.breaker
-        : this.resumed(old.id, old.breaker, config.breaker),
+        : this.resumed(old.id, old.breaker, config),
     };
   }
 
@@ -187,27 +220,16 @@ export class UpstreamPool {
     return new MemberConnections({ host, port }, { connections, timeouts, limits, clock });
   }
 
-  private breakerOf(id: string, config: BreakerConfig | undefined): CircuitBreaker | undefined {
-    if (config === undefined) return undefined;
-    const { failureRatio, minimumCalls, windowMs, openMs, halfOpenCalls } = config;
-    const breaker = circuitBreaker({
-      failureRatio,
-      minCalls: minimumCalls,
-      window: windowMs,
-      openFor: openMs,
-      probes: halfOpenCalls,
-      clock: this.parts.clock,
-    });
+  private breakerOf(id: string, config: UpstreamConfig): CircuitBreaker | undefined {
+    const options = breaking(config);
+    if (options === undefined) return undefined;
+    const breaker = circuitBreaker({ ...options, clock: this.parts.clock });
     this.watchCircuit(id, breaker);
     return breaker;
   }
 
   /** A circuit with other numbers that stands where the old one stood. */
-  private resumed(
-    id: string,
-    old: CircuitBreaker | undefined,
-    config: BreakerConfig | undefined,
-  ): CircuitBreaker | undefined {
+  private resumed(id: string, old: CircuitBreaker | undefined, config: UpstreamConfig): CircuitBreaker | undefined {
     const next = this.breakerOf(id, config);
     if (old !== undefined) next?.restore(old.snapshot());
     return next;
@@ -281,7 +303,10 @@ export class UpstreamPool {
       }),
       ...(slowStartMs > 0 && { slowStart: { over: slowStartMs } }),
     });
-    balancer.on('change', ({ id, isHealthy, reasons }) => this.healthChanged(id, isHealthy, reasons));
+    balancer.on('change', ({ id, isHealthy, reasons }) => {
+      // One that was replaced still hears of members that have left.
+      if (this.balancer === balancer) this.healthChanged(id, isHealthy, reasons);
+    });
     balancer.on('error', ({ error }) => log.error({ err: error, upstream: config.name }, 'health checks failed'));
     return balancer;
   }
@@ -290,4 +315,19 @@ export class UpstreamPool {
 /** What makes another balancer necessary. */
 function choosing({ balancer, health, outliers, slowStartMs }: UpstreamConfig): object {
   return { balancer, health, outliers, slowStartMs };
+}
+
+/** What a circuit depends on. */
+function breaking({ breaker, timeouts }: UpstreamConfig): CircuitBreakerOptions | undefined {
+  return (
+    breaker && {
+      failureRatio: breaker.failureRatio,
+      minCalls: breaker.minimumCalls,
+      window: breaker.windowMs,
+      openFor: breaker.openMs,
+      probes: breaker.halfOpenCalls,
+      // A probe has as long as every request: with less, a member that is slow would never be found well.
+      probeTimeout: Math.max(breaker.openMs, timeouts.connectMs + timeouts.responseMs),
+    }
+  );
 }

@@ -50,7 +50,7 @@ export const gatewayMetricCatalogue = {
   sluice_upstream_failures_total: {
     type: 'counter',
     labels: ['upstream', 'member', 'reason'],
-    help: 'Attempts that came to nothing. Reasons: connect, timed-out, reset, malformed.',
+    help: 'Attempts that came to nothing. Reasons: connect, timed-out, reset, malformed, busy.',
   },
   sluice_upstream_retries_total: {
     type: 'counter',

@@ -7,6 +7,7 @@
  *      /a/../admin     /admin       steps back taken, written as %2e as well
  *      //admin  /./admin  /admin    empty steps are none
  *      /%zz  /%ff      as they are  what is no character stays
+ *      /a/..;/admin    refused      before it comes here (`wire/target.ts`): a step back to some, a name to others
  *
  * Only for deciding: what is forwarded is the target as the client wrote it. The decoding is that of the library's middleware.
  */

@@ -1,7 +1,6 @@
 /** Which member of the upstream takes it? Never one that was tried, unless all were. */
-import { answerProblem, Problem, retryAfter } from '../answer-problem.ts';
 import type { Passage, Step } from '../passage.ts';
-import { problemTypeOfCapacity } from './capacity-problem.ts';
+import { answerFailure } from './answer-failure.ts';
 
 export function balance(passage: Passage): Step {
   const { pool } = passage.route!;
@@ -19,19 +18,13 @@ export function balance(passage: Passage): Step {
 }
 
 function nobody(passage: Passage): Step {
-  const { exchange, failure } = passage;
-  const { pool } = passage.route!;
-  if (failure !== undefined) {
-    answerProblem(exchange, new Problem(failure.status, failure.detail));
-    return 'report';
-  }
-  passage.refusal = 'no-member';
-  answerProblem(
-    exchange,
-    new Problem(503, 'Nobody can take the request at the moment. Try again later.', {
-      headers: retryAfter(pool.retryAfterMs()),
-      members: problemTypeOfCapacity,
-    }),
+  answerFailure(
+    passage,
+    passage.failure ?? {
+      status: 503,
+      detail: 'Nobody can take the request at the moment. Try again later.',
+      retryAfterMs: passage.route!.pool.retryAfterMs(),
+    },
   );
   return 'report';
 }

@@ -8,12 +8,12 @@
  *      attempts, and a budget         so that a failing upstream gets a tenth more to do, and not three times as much
  */
 import type { PickOutcome } from 'sluice/balance';
-import { answerProblem, Problem } from '../answer-problem.ts';
 import type { Failure, Passage, Step } from '../passage.ts';
 import { countAnswer } from '../pool/pool-member.ts';
 import type { AddedHeaders } from '../upstream/answer.ts';
 import { type Forwarded, forward as send } from '../upstream/forward.ts';
 import { RepeatableBody } from '../upstream/repeatable-body.ts';
+import { answerFailure } from './answer-failure.ts';
 import { leaveOut } from './break-circuit.ts';
 import { forwardingHeaders, viaOf } from './forwarding-headers.ts';
 import { isLimitHeader, limitHeaders } from './limit.ts';
@@ -25,6 +25,7 @@ export async function forward(passage: Passage): Promise<Step> {
   passage.body ??= new RepeatableBody(exchange.body, exchange.framing, pool.config.retries.bodyBytes);
   passage.attempts += 1;
   passage.member = member.id;
+  passage.isAnswered = false;
   if (passage.attempts === 1) pool.budget.request();
   try {
     const forwarded = await send(exchange, passage.body, member.connections, {
@@ -32,7 +33,8 @@ export async function forward(passage: Passage): Promise<Step> {
       authority: authorityOf(passage),
       headers: forwardingHeaders(exchange, passage.plan.identity.isProxy(exchange.client.address)),
       ...addedHeaders(passage),
-      isSetAside: (status) => pool.isSetAside(status) && mayRepeat(passage, true) && takesRetry(passage),
+      arrived: (status) => arrived(passage, status),
+      bodyCame: () => passage.admitted?.measureAnew(),
     });
     return goOn(passage, forwarded);
   } catch (error) {
@@ -40,6 +42,23 @@ export async function forward(passage: Passage): Promise<Step> {
     endAttempt(passage, { kind: 'gone' });
     throw error;
   }
+}
+
+/**
+ * The head of an answer says how the member is; when all of it has been read is up to the client, and an event stream may go on for hours.
+ * Whether it is set aside.
+ */
+function arrived(passage: Passage, status: number): boolean {
+  const { pool } = passage.route!;
+  passage.isAnswered = true;
+  passage.outcome = isOverload(status) ? 'failed' : 'ok';
+  passage.picked!.answered(isError(status) ? 'failed' : 'ok');
+  passage.circuit?.[passage.outcome]();
+  passage.circuit = undefined;
+  // Only now: by what was just said, the last that could be asked may be out.
+  const isSetAside = pool.isSetAside(status) && mayRepeat(passage, true) && pool.hasTaker() && takesRetry(passage);
+  if (!isSetAside) passage.admitted?.measured(passage.outcome);
+  return isSetAside;
 }
 
 function goOn(passage: Passage, forwarded: Forwarded): Step {
@@ -60,10 +79,10 @@ function goOn(passage: Passage, forwarded: Forwarded): Step {
       meter.failed[forwarded.reason] += 1;
       pool.failures.warn(
         { upstream: pool.config.name, member: id, reason: forwarded.reason, error: forwarded.message },
-        'a member did not answer',
+        forwarded.reason === 'busy' ? 'a member has no connection free' : 'a member did not answer',
       );
       if (forwarded.isAnswered) return 'report';
-      return failed(passage, forwarded);
+      return forwarded.reason === 'busy' ? busy(passage) : failed(passage, forwarded);
     case 'gone':
       return 'report';
   }
@@ -75,7 +94,23 @@ function failed(passage: Passage, { reason, mayHaveArrived }: Extract<Forwarded,
       ? { status: 504, detail: 'The upstream did not answer in time.' }
       : { status: 502, detail: 'The upstream could not be reached, or did not answer as it should.' };
   if (mayRepeat(passage, mayHaveArrived) && takesRetry(passage)) return another(passage, failure);
-  answerProblem(passage.exchange, new Problem(failure.status, failure.detail));
+  answerFailure(passage, failure);
+  return 'report';
+}
+
+/**
+ * All connections that the member may have are in use, which is the gateway's own bound. Nobody was asked: so whoever else is asked
+ * costs nothing of the budget, but where all are busy nobody waits a second time.
+ */
+function busy(passage: Passage): Step {
+  const failure: Failure = {
+    status: 503,
+    detail: 'All connections to the upstream are in use. Try again later.',
+    retryAfterMs: passage.route!.pool.config.timeouts.connectMs,
+  };
+  passage.roundBegan = passage.attempts;
+  if (mayRepeat(passage, false)) return another(passage, failure);
+  answerFailure(passage, failure);
   return 'report';
 }
 
@@ -87,10 +122,10 @@ function another(passage: Passage, failure: Failure): Step {
 
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
-/** Whether it can be sent again, and nothing is done twice by that. */
+/** Whether it can be sent again, and nothing is done twice by that. What an upgrade does is its protocol's, not its method's. */
 function mayRepeat({ attempts, body, exchange, route }: Passage, mayHaveArrived: boolean): boolean {
-  if (attempts > route!.pool.config.retries.attempts || exchange.isGone || exchange.upgrade !== undefined) return false;
-  return body!.isRepeatable && (!mayHaveArrived || idempotent.has(exchange.request.method));
+  if (attempts > route!.pool.config.retries.attempts || exchange.isGone || !body!.isRepeatable) return false;
+  return !mayHaveArrived || (exchange.upgrade === undefined && idempotent.has(exchange.request.method));
 }
 
 /** The last question of all: what is taken here is taken. */
@@ -102,31 +137,32 @@ function takesRetry({ route }: Passage): boolean {
   return isGranted;
 }
 
-/** Tells the balancer and the circuit how it went. */
+/**
+ * Gives the member back, and says how it went where no head has said so. An answer that the member breaks off after its head is a failure of
+ * its own: what the head said was true then.
+ *
+ * To the balancer every 5xx is a failure: one that fails fast must not seem the best of all, and only so many members are ever out. A
+ * circuit has no such bound, so whoever finds a request that makes members fail could open one after the other: to it, and to the
+ * admission, only what says that the member is overloaded is a failure.
+ */
 function endAttempt(passage: Passage, forwarded: Forwarded): void {
-  passage.outcome = outcomeOf(forwarded, isOverload);
-  passage.picked!.done(outcomeOf(forwarded, isError));
-  passage.circuit?.[passage.outcome]();
-  passage.circuit = undefined;
+  const picked = passage.picked!;
+  const hasFailed = forwarded.kind === 'failed' && forwarded.reason !== 'busy';
+  if (!passage.isAnswered) {
+    passage.outcome = hasFailed ? 'failed' : 'ignored';
+    passage.circuit?.[passage.outcome]();
+    passage.circuit = undefined;
+  } else if (hasFailed && passage.outcome === 'ok') {
+    picked.member.breaker?.tryPass()?.failed();
+  }
+  picked.done(hasFailed ? 'failed' : durationOutcome(forwarded));
 }
 
-/**
- * What the attempt says about the member. To the balancer every 5xx is a failure: one that fails fast must not seem the best of all, and
- * only so many members are ever out. A circuit has no such bound, so whoever finds a request that makes members fail could open one after
- * the other: to it, and to the admission, only what says that the member is overloaded is a failure.
- */
-function outcomeOf(forwarded: Forwarded, isFailure: (status: number) => boolean): PickOutcome {
-  switch (forwarded.kind) {
-    case 'answered':
-    case 'set-aside':
-      // A connection that was handed over is open for as long as its users like: how long says nothing.
-      if (forwarded.status === 101) return 'ignored';
-      return isFailure(forwarded.status) ? 'failed' : 'ok';
-    case 'failed':
-      return 'failed';
-    case 'gone':
-      return 'ignored';
-  }
+/** To balancers that learn how long a member takes. */
+function durationOutcome(forwarded: Forwarded): PickOutcome {
+  // A connection that was handed over is open for as long as its users like: how long says nothing.
+  if (forwarded.kind === 'gone' || forwarded.kind === 'failed' || forwarded.status === 101) return 'ignored';
+  return isError(forwarded.status) ? 'failed' : 'ok';
 }
 
 function isError(status: number): boolean {

@@ -9,8 +9,10 @@
  * headers would believe whoever wrote them.
  */
 import type { Exchange } from '../exchange.ts';
+import { isClaim } from '../wire/claims.ts';
 import { endToEnd } from '../wire/hop-by-hop.ts';
 import type { HeaderList } from '../wire/message.ts';
+import { plainName } from '../wire/plain-name.ts';
 import { plainAddress } from './identity.ts';
 
 const pseudonym = 'sluice';
@@ -69,27 +71,7 @@ function without(headers: string[], isLeftOut: (name: string) => boolean): strin
 
 /** No proxy writes them with other marks: whoever did came through it. */
 function isRewritten(name: string): boolean {
-  return rewritten.has(name) || (otherMark.test(name) && isClaim(name));
-}
-
-// Members behind CGI and its like cannot tell x_real_ip or x.real.ip from x-real-ip.
-const otherMark = /[^a-z0-9-]/;
-const otherMarks = /[^a-z0-9-]/g;
-
-// What proxies of other makers say about the client's address.
-const addresses = new Set([
-  'x-real-ip',
-  'client-ip',
-  'x-client-ip',
-  'true-client-ip',
-  'cf-connecting-ip',
-  'x-cluster-client-ip',
-  'fastly-client-ip',
-]);
-
-function isClaim(name: string): boolean {
-  const plain = otherMark.test(name) ? name.replace(otherMarks, '-') : name;
-  return plain === 'forwarded' || plain.startsWith('x-forwarded-') || addresses.has(plain);
+  return rewritten.has(name) || (plainName(name) !== name && isClaim(name));
 }
 
 const noClaims: Readonly<Record<string, string | undefined>> = {};

@@ -234,8 +234,8 @@ describe('an answer', () => {
   it('with a status to be set aside is thrown away, and the connection is kept', async () => {
     const { connections } = await answering('HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy');
     const exchange = new MemoryExchange();
-    const isSetAside = (status: number) => status === 503;
-    expect(await forwarded(exchange, connections, { isSetAside })).toEqual({ kind: 'set-aside', status: 503 });
+    const arrived = (status: number) => status === 503;
+    expect(await forwarded(exchange, connections, { arrived })).toEqual({ kind: 'set-aside', status: 503 });
     expect([exchange.status, connections.stats().idle]).toEqual([0, 1]);
     expect(await forwarded(exchange, connections)).toMatchObject({ kind: 'answered', status: 503 });
     expect([exchange.text, connections.stats().open]).toEqual(['busy', 1]);
@@ -243,8 +243,8 @@ describe('an answer', () => {
 
   it('that is set aside before it is whole ends the connection', async () => {
     const { connections } = await answering('HTTP/1.1 503 Busy\r\ncontent-length: 1000000\r\n\r\nbusy');
-    const isSetAside = () => true;
-    expect(await forwarded(new MemoryExchange(), connections, { isSetAside })).toEqual({
+    const arrived = () => true;
+    expect(await forwarded(new MemoryExchange(), connections, { arrived })).toEqual({
       kind: 'set-aside',
       status: 503,
     });

@@ -24,11 +24,14 @@ import { mustAskFirst, type RequestParts, requestHead, upgradeOf } from './reque
 import { Tunnel } from './tunnel.ts';
 
 export interface ForwardOptions extends RequestParts, AddedHeaders {
-  /** Whether an answer of this status is thrown away, for another attempt. */
-  isSetAside(status: number): boolean;
+  /** The head of the answer is there, or the `101`. True: the answer is thrown away, for another attempt. */
+  arrived(status: number): boolean;
+  /** All of the body is there only now: what it took until here was up to the client. */
+  bodyCame?(): void;
 }
 
-export type FailureReason = 'connect' | 'timed-out' | 'reset' | 'malformed';
+/** `busy`: all connections are in use, so that the member was not asked. */
+export type FailureReason = 'connect' | 'busy' | 'timed-out' | 'reset' | 'malformed';
 
 export type Forwarded =
   /** The whole answer was passed on; after `101`, the tunnel has ended. */
@@ -82,6 +85,8 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
   private isAwaitingContinue = false;
   private isWritten = false;
   private isSentWhole = false;
+  /** The body was not there as a whole when it was to be sent. */
+  private isBodyAwaited = false;
   /** The member takes no more of the request; what it has answered is still read. */
   private writingError: Error | undefined;
   private startMs = 0;
@@ -126,8 +131,8 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
     } else this.sendBody(connection, this.head);
   }
 
-  refuse(message: string): void {
-    this.fail('connect', message);
+  refuse(message: string, reason: 'connect' | 'busy'): void {
+    this.fail(reason, message);
   }
 
   bytes(bytes: Buffer): void {
@@ -200,6 +205,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
   private sendBody(connection: MemberConnection, head: string): void {
     this.sender = new BodySender(this.body, connection, head, this);
     this.sender.start();
+    this.isBodyAwaited = !this.isSentWhole;
   }
 
   continued(): void {
@@ -217,6 +223,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
 
   sentWhole(): void {
     this.isSentWhole = true;
+    if (this.isBodyAwaited && this.answer.head === undefined) this.options.bodyCame?.();
     if (this.answer.head === undefined && this.connection !== undefined) {
       this.connection.deadlineMs = this.later('responseMs');
     }
@@ -233,7 +240,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
     this.headMs = this.connections.clock.now() - this.startMs;
     this.isAwaitingContinue = false;
     connection.memberIdleMs ??= memberIdleMs(head.headers);
-    return this.options.isSetAside(head.status);
+    return this.options.arrived(head.status);
   }
 
   setAside(status: number, isWhole: boolean): void {

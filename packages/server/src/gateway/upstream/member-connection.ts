@@ -35,8 +35,8 @@ export interface ConnectionUser {
 /** Whoever waits for a connection. */
 export interface ConnectionTaker {
   take(connection: MemberConnection): void;
-  /** There will be none. */
-  refuse(message: string): void;
+  /** There will be none: the member cannot be reached, or all that it may have are in use. */
+  refuse(message: string, reason: 'connect' | 'busy'): void;
 }
 
 /** Where a connection belongs to. */
@@ -119,7 +119,8 @@ export class MemberConnection {
     this.user = undefined;
     this.awaitedBy = undefined;
     user?.closed(error);
-    awaitedBy?.refuse(error === undefined ? 'the connection was closed before it was there' : reasonOf(error));
+    const message = error === undefined ? 'the connection was closed before it was there' : reasonOf(error);
+    awaitedBy?.refuse(message, 'connect');
     // Last: whoever repeats its request on another connection goes before those who wait in line.
     this.owner.left(this);
   }

@@ -91,7 +91,7 @@ describe('connections', () => {
     clock.advance(1000);
     expect(await second).toEqual({
       kind: 'failed',
-      reason: 'connect',
+      reason: 'busy',
       message: `no connection became free within ${connectMs} ms`,
       isAnswered: false,
       mayHaveArrived: false,
@@ -105,7 +105,7 @@ describe('connections', () => {
     const exchanges = Array.from({ length: 1025 }, get);
     const results = exchanges.map((exchange) => forwarded(exchange, connections));
     await requested();
-    expect(await forwarded(get(), connections)).toMatchObject({ kind: 'failed', reason: 'connect' });
+    expect(await forwarded(get(), connections)).toMatchObject({ kind: 'failed', reason: 'busy' });
     expect(connections.stats().waiting).toBe(1024);
     for (const exchange of exchanges) exchange.leave();
     await Promise.all(results);

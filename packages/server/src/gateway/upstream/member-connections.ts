@@ -84,7 +84,10 @@ export class MemberConnections implements ConnectionOwner {
     }
     if (this.all.size < this.settings.connections) this.open(taker);
     else if (this.waiting.size < mostWaiting) this.waiting.set(taker, nowMs + this.settings.timeouts.connectMs);
-    else taker.refuse(`${mostWaiting} requests wait for one of its ${this.settings.connections} connections already`);
+    else {
+      const { connections } = this.settings;
+      taker.refuse(`${mostWaiting} requests wait for one of its ${connections} connections already`, this.whyNone());
+    }
   }
 
   /** A new one, whatever is idle and whoever waits: in place of one that has just died. */
@@ -174,8 +177,14 @@ export class MemberConnections implements ConnectionOwner {
     for (const [taker, untilMs] of this.waiting) {
       if (nowMs < untilMs) return;
       this.waiting.delete(taker);
-      taker.refuse(`no connection became free within ${this.settings.timeouts.connectMs} ms`);
+      taker.refuse(`no connection became free within ${this.settings.timeouts.connectMs} ms`, this.whyNone());
     }
+  }
+
+  /** That others use what there may be says nothing about the member; that none of them has come about does. */
+  private whyNone(): 'connect' | 'busy' {
+    for (const { user } of this.all) if (user !== undefined) return 'busy';
+    return 'connect';
   }
 
   private overdue(connection: MemberConnection): void {
@@ -185,7 +194,7 @@ export class MemberConnections implements ConnectionOwner {
     else {
       connection.awaitedBy = undefined;
       connection.destroy();
-      awaitedBy?.refuse(`no connection within ${this.settings.timeouts.connectMs} ms`);
+      awaitedBy?.refuse(`no connection within ${this.settings.timeouts.connectMs} ms`, 'connect');
     }
   }
 }

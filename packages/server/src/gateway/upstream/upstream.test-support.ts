@@ -211,7 +211,7 @@ export function forwarded(
     authority: exchange.request.authority,
     headers: [],
     responseHeaders: [],
-    isSetAside: () => false,
+    arrived: () => false,
     ...options,
   });
 }

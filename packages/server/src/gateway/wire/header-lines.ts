@@ -11,6 +11,7 @@
 import { byteName, carriageReturn, colon, isValueByte, lineFeed, nameByte, space, tab } from './characters.ts';
 import { knownName, meaningAt, meanings, nameAt, nextHash } from './header-names.ts';
 import { BadMessage, type MessageLimits } from './message.ts';
+import { plainName } from './plain-name.ts';
 
 /** Names whose second line two readers would understand differently: one takes the first, another the last. */
 export const onceInRequests =
@@ -125,7 +126,7 @@ export class HeaderLines {
 
 /** CGI and its heirs turn `content_length` and `content.length` into the same variable as `content-length`. */
 function isFramingInDisguise(name: string): boolean {
-  const read = name.replace(/[^0-9a-z]/g, '-');
+  const read = plainName(name);
   return read === 'content-length' || read === 'transfer-encoding';
 }
 

@@ -61,6 +61,11 @@ function withNamed(named: Set<string> | undefined, value: string): Set<string> |
   return new Set([...(named ?? []), ...names]);
 }
 
+/** Those that would be passed on, had this line of `Connection` not named them. */
+export function namedAway(value: string): readonly string[] {
+  return [...(withNamed(undefined, value) ?? [])].filter((name) => !ofTheHop.has(name));
+}
+
 function without(headers: HeaderList, named: ReadonlySet<string>): string[] {
   const kept: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {

@@ -4,6 +4,7 @@
  *      GET /a?b HTTP/1.1                     origin-form: as it is
  *      GET http://shop.example/a HTTP/1.1    absolute-form: becomes /a, of shop.example, which `Host` must say too
  *      OPTIONS * HTTP/1.1                    asterisk-form
+ *      GET /a/..;/b HTTP/1.1                 refused: a step back to those who cut off what follows `;`, to others a name
  *
  * Texts that come by HTTP/2 are checked by the same functions.
  */
@@ -27,6 +28,15 @@ export function checkTarget(target: string, method: string): void {
     if (where === 0 || where > allowed) throw badTargetByte(code);
     if (code === 0x3f) allowed = 2;
   }
+  if (hidesStep(target)) throw new BadMessage(400, 'a step of a request target must not be . or .. with parameters');
+}
+
+// In the path, with any of it escaped: some decode before they split, others after. `\` is a slash to some and comes in only as %5c.
+const hiddenStep = /^[^?]*?(?:\/|%2f|%5c)(?:\.|%2e){1,2}(?:;|%3b)/i;
+
+function hidesStep(target: string): boolean {
+  // Most targets have neither, which is found out faster than the rest.
+  return (target.includes(';') || target.includes('%')) && hiddenStep.test(target);
 }
 
 function badTargetByte(code: number): BadMessage {

@@ -1,8 +1,10 @@
 /** The headers behind the last chunk: none, mostly. They are held until the empty line has come, never more than a head may have. */
 import { carriageReturn, lineFeed } from './characters.ts';
+import { isClaim } from './claims.ts';
 import { findHeadEnd } from './head-end.ts';
 import { HeaderLines } from './header-lines.ts';
 import { BadMessage, type MessageLimits } from './message.ts';
+import { plainName } from './plain-name.ts';
 
 /** They say how a message is framed, or where it goes: when they come behind the body, somebody is to be misled. */
 const refused = new Set([
@@ -30,7 +32,6 @@ const dropped = new Set([
   'cookie',
   'date',
   'expires',
-  'forwarded',
   'if-match',
   'if-modified-since',
   'if-none-match',
@@ -49,7 +50,6 @@ const dropped = new Set([
   'via',
   'warning',
   'www-authenticate',
-  'x-real-ip',
 ]);
 
 export class Trailers {
@@ -121,10 +121,9 @@ function passedOn(lines: readonly string[]): string[] {
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index += 2) {
     const name = lines[index]!;
-    // Behind CGI and its like nobody can tell x_real_ip from x-real-ip.
-    const plain = name.includes('_') ? name.replaceAll('_', '-') : name;
+    const plain = plainName(name);
     if (refused.has(plain)) throw misplaced(name);
-    if (!dropped.has(plain) && !plain.startsWith('x-forwarded-')) kept.push(name, lines[index + 1]!);
+    if (!dropped.has(plain) && !isClaim(plain)) kept.push(name, lines[index + 1]!);
   }
   return kept;
 }

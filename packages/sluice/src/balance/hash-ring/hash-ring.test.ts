@@ -228,6 +228,28 @@ describe('with a bound on load', () => {
     );
   });
 
+  it('is what exact arithmetic says, neither one more nor one less, whatever the decimals of the factor and of weights', () => {
+    const tenths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 2, maxLength: 6 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1001, max: 4000 }), tenths, (thousandths, weights) => {
+        const members = weights.map((weight, i) => ({ id: `${i}`, weight: weight / 10 }));
+        const ring = hashRing<Member>(members, { loadFactor: thousandths / 1000 });
+        const order: string[] = [];
+        while (order.length < members.length) order.push(memberOf(ring, 'hot', order)!);
+        const sum = weights.reduce((all, weight) => all + weight);
+        const counts = new Map(order.map((id) => [id, 0]));
+        for (let total = 1; total <= 300; total += 1) {
+          // All whole numbers below 2 ** 53.
+          const hasRoom = (id: string) => counts.get(id)! * 1000 * sum < thousandths * total * weights[Number(id)]!;
+          const { id } = ring.pick('hot')!.member;
+          expect([total, id]).toEqual([total, order.find(hasRoom)]);
+          counts.set(id, counts.get(id)! + 1);
+        }
+      }),
+      { examples: [[1100, [10, 10, 10, 10, 10]]], numRuns: 200 },
+    );
+  });
+
   it('one hot key is spread over as many as it needs, in the order of the circle', () => {
     const ring = hashRing(['A', 'B', 'C', 'D'], { loadFactor: 1.25 });
     const order: string[] = [];

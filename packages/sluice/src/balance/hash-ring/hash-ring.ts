@@ -35,6 +35,11 @@ const defaultPoints = 150;
 const mostPoints = 10_000;
 /** Of one member, whatever its weight: the ring has to fit into memory. */
 const mostPointsOfMember = 2 ** 20;
+/**
+ * 1.1 * 50 / 5 comes to 11.000000000000002, and whoever has 11 would have room. So the bound is lowered by more than rounding can have added,
+ * and by far less than it is above a whole number where it really is: factors and weights have a few decimals.
+ */
+const withoutRounding = 1 - 1e-12;
 
 export function hashRing<M extends Member = Member>(
   members: readonly MemberOrId<M>[],
@@ -183,7 +188,8 @@ class HashRing implements Strategy {
   /** The call that asks counts as well: else nobody would have room at the beginning. */
   private hasRoom({ weight, inFlight }: Seat): boolean {
     if (!this.isBounded) return true;
-    return inFlight < Math.ceil((this.loadFactor * (this.inFlight + 1) * weight) / this.weight);
+    // A whole number is below the bound rounded up where it is below the bound.
+    return inFlight < ((this.loadFactor * (this.inFlight + 1) * weight) / this.weight) * withoutRounding;
   }
 
   /** Along the circle to the first that may be taken. Where all of those are full, the first of them all the same: others have room, but must not be used. */

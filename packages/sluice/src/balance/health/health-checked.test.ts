@@ -7,7 +7,7 @@ import { leastConnections } from '../least-connections/least-connections.ts';
 import { roundRobin } from '../round-robin/round-robin.ts';
 import { smoothWeighted } from '../smooth-weighted/smooth-weighted.ts';
 import { type HealthChecked, healthChecked } from './health-checked.ts';
-import type { HealthCheckedOptions } from './settings.ts';
+import type { HealthCheckedOptions, OutlierOptions } from './settings.ts';
 
 function of(options: HealthCheckedOptions = {}, ids = ['A', 'B', 'C']) {
   const clock = new PassingClock(1_000_000);
@@ -377,10 +377,53 @@ describe('healthChecked with outlier detection', () => {
     expect(balancer.stats().map(({ isHealthy }) => isHealthy)).toEqual([false, false, true, true]);
   });
 
-  it('never takes out the only member by default', () => {
-    const { balancer } = of({ outliers }, ['A']);
+  it.each([undefined, 1])('never takes out the only member, with a share of %s', (ejectedShareMax) => {
+    const { balancer } = of({ outliers: { ...outliers, ejectedShareMax } as OutlierOptions }, ['A']);
     call(balancer, 'A', 'failed', 50);
     expect(letters(balancer, 1)).toBe('A');
+  });
+
+  const otherwiseOut: [what: string, options: HealthCheckedOptions, takeOut: (balancer: HealthChecked) => void][] = [
+    ['a hold', {}, (balancer) => void balancer.hold('B', 'deployment')],
+    [
+      'its circuit',
+      { breaker: { consecutiveFailures: 2, openFor: '1h' } },
+      (balancer) => call(balancer, 'B', 'failed', 2),
+    ],
+    ['its share', {}, (balancer) => balancer.setShare('B', 0)],
+  ];
+  it.each(otherwiseOut)('never takes out the last where %s holds the other', (_, options, takeOut) => {
+    const { balancer } = of({ outliers, ...options }, ['A', 'B']);
+    takeOut(balancer);
+    // At once: its own circuit opens before it has failed often enough to be an outlier.
+    const underWay = Array.from({ length: 5 }, () => balancer.pick()!);
+    for (const picked of underWay) picked.done('failed');
+    expect(underWay.map(({ member }) => member.id)).toEqual(Array(5).fill('A'));
+    expect(balancer.stats().find(({ id }) => id === 'A')?.reasons).not.toContain('outlier');
+  });
+
+  it('never takes out the last where the other is down by its check, and takes it out when the other is back', async () => {
+    let isUp = false;
+    const probe = async ({ id }: { readonly id: string }) => id === 'A' || isUp;
+    const checks = { probe, interval: '1s', unhealthyAfter: 1, healthyAfter: 1 } as const;
+    const { clock, balancer, changes } = of({ outliers, checks }, ['A', 'B']);
+    await clock.pass(2000);
+    call(balancer, 'A', 'failed', 5);
+    expect(changes).toEqual(['B:check']);
+    expect(letters(balancer, 2)).toBe('A A');
+    isUp = true;
+    await clock.pass(2000);
+    call(balancer, 'A', 'failed', 3);
+    expect(changes).toEqual(['B:check', 'B:healthy', 'A:outlier']);
+    expect(letters(balancer, 2)).toBe('B B');
+  });
+
+  it('takes out the share of those that nothing else holds', () => {
+    const { balancer } = of({ outliers }, ['A', 'B', 'C', 'D', 'E', 'F']);
+    for (const id of ['D', 'E']) balancer.hold(id, 'deployment');
+    for (const id of ['A', 'B', 'C', 'F']) call(balancer, id, 'failed', 5);
+    // Two of four, not three of six.
+    expect(balancer.stats().filter(({ reasons }) => reasons.includes('outlier'))).toHaveLength(2);
   });
 
   it('does not count calls that end after it went out, or after it was removed', async () => {
@@ -395,9 +438,13 @@ describe('healthChecked with outlier detection', () => {
     balancer.add('A');
     for (const picked of underWay.slice(5)) picked.done('failed');
     expect(changes).toHaveLength(2);
-    // Nor did they count as members that are out: all three may be.
+    // Nor did they count as members that are out: all but the last may be.
     for (const id of ['A', 'B', 'C']) call(balancer, id, 'failed', 3);
-    expect(balancer.pick()).toBeUndefined();
+    expect(balancer.stats().map(({ id, isHealthy }) => [id, isHealthy])).toEqual([
+      ['B', false],
+      ['C', true],
+      ['A', false],
+    ]);
   });
 
   it('takes out who fails more of its calls than the others, and nobody where all fail alike', () => {
@@ -614,7 +661,7 @@ describe('healthChecked in a panic', () => {
   });
 
   it('is off unless asked for', () => {
-    const { balancer } = of({ outliers: { consecutiveFailures: 1, ejectedShareMax: 1 } });
+    const { balancer } = of({ breaker: { consecutiveFailures: 1 } });
     for (const id of ['A', 'B', 'C']) call(balancer, id, 'failed');
     expect(balancer.pick()).toBeUndefined();
   });

@@ -12,12 +12,15 @@
  * An open circuit that is half-open lets its probes through: for so many calls the member is in, though not healthy yet.
  */
 import { type CircuitBreaker, circuitBreaker } from '../../protect/circuit-breaker/circuit-breaker.ts';
+import type { InLine } from '../../protect/line.ts';
 import { listenersOf } from '../../protect/listeners.ts';
+import type { Pass } from '../../protect/protection.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import type { Balancer, Member, MemberOrId, MemberStats, Picked, PickOptions, PickOutcome } from '../balancer.ts';
 import { ActiveChecks, type Checked, type CheckResult } from './active-checks.ts';
 import { Agenda, type Appointment } from './agenda.ts';
-import { type Conduct, Outliers } from './outliers.ts';
+import type { HealthSnapshot, MemberHealth } from './health-snapshot.ts';
+import { type Conduct, consecutiveFailures, Outliers } from './outliers.ts';
 import { type HealthCheckedOptions, readSettings, type SlowStartSettings } from './settings.ts';
 
 export interface HealthEvents {
@@ -38,7 +41,17 @@ export interface HealthStats extends MemberStats {
   readonly ejections: number;
 }
 
+/** A member, taken until `done`. */
+export interface HealthPicked<M extends Member = Member> extends Picked<M> {
+  /**
+   * How it goes, before it is over. Outliers and breaker learn it now, and from `done` only whether it has failed after all. For calls that
+   * last: that they were answered says how the member is, and when they end may be up to somebody else.
+   */
+  answered(outcome: PickOutcome): void;
+}
+
 export interface HealthChecked<M extends Member = Member> extends Balancer<M> {
+  pick(key?: string, options?: PickOptions): HealthPicked<M> | undefined;
   /** Too few are healthy, and all are used. */
   readonly isPanicking: boolean;
   /** Leaves a member out, for a reason of yours, until that reason is released. Whether it did not hold already. */
@@ -48,6 +61,10 @@ export interface HealthChecked<M extends Member = Member> extends Balancer<M> {
   /** Calls the listener on each such event, until the returned function is called. */
   on<Name extends keyof HealthEvents>(name: Name, listener: (event: HealthEvents[Name]) => void): () => void;
   stats(): readonly HealthStats[];
+  /** What is known of everybody's health. */
+  snapshot(): HealthSnapshot;
+  /** Goes on from what another knew, of the members that both have. What its settings do not ask about is left out. */
+  restore(snapshot: HealthSnapshot): void;
   /** Ends the checks and every timer. Picks go on with what is known. */
   close(): void;
 }
@@ -63,6 +80,7 @@ interface Watched<M extends Member> {
   share: number;
   /** How much of that it gets since it came back, and the next step of it. */
   warmth: number;
+  warmingSinceMs: number;
   step: Appointment | undefined;
   /** When nothing holds it any more, it begins slowly. Not so the first time, unless newcomers are to. */
   isSlowNext: boolean;
@@ -113,6 +131,7 @@ export function healthChecked<M extends Member = Member>(
       byHand: 0,
       share,
       warmth: 1,
+      warmingSinceMs: 0,
       step: undefined,
       isSlowNext: isNewcomer && slowStart?.forNewcomers === true,
       isGone: false,
@@ -192,6 +211,7 @@ export function healthChecked<M extends Member = Member>(
   function warm(watched: Watched<M>, { floor, overMs }: SlowStartSettings, sinceMs: number): void {
     const done = Math.min(1, (agenda.now() - sinceMs) / overMs);
     watched.warmth = floor + (1 - floor) * done;
+    watched.warmingSinceMs = sinceMs;
     watched.step = undefined;
     if (done === 1) return;
     watched.step = agenda.after(overMs / warmingSteps, () => {
@@ -243,38 +263,138 @@ export function healthChecked<M extends Member = Member>(
     watched.look = waitMs > 0 && !watched.isGone ? agenda.after(waitMs, () => lookAtCircuit(watched)) : undefined;
   }
 
-  function listenToCall(watched: Watched<M>, outcome: PickOutcome): void {
-    const { conduct } = watched;
-    if (conduct === undefined || watched.isGone) return;
-    const nowMs = agenda.now();
-    if (!outliers!.heard(conduct, outcome, all.size, nowMs)) return;
-    // Before anybody is told of it: who then removes the member takes this back as well.
-    watched.readmission = agenda.after(outliers!.eject(conduct, nowMs), () => {
+  /** Before anybody is told of it: who then removes the member takes this back as well. */
+  function eject(watched: Watched<M>, conduct: Conduct, forMs: number): void {
+    watched.readmission = agenda.after(forMs, () => {
       outliers!.readmit(conduct, agenda.now());
       letGo(watched, 'outlier');
     });
     takeOut(watched, 'outlier');
   }
 
-  function pick(key?: string, pickOptions?: PickOptions): Picked<M> | undefined {
+  function listenToCall(watched: Watched<M>, heard: (conduct: Conduct, nowMs: number) => boolean): void {
+    const { conduct } = watched;
+    if (conduct === undefined || watched.isGone) return;
+    const nowMs = agenda.now();
+    if (heard(conduct, nowMs) && outliers!.mayEject(othersOf(watched)))
+      eject(watched, conduct, outliers!.eject(conduct, nowMs));
+  }
+
+  /** How many could be picked without it. */
+  function othersOf(watched: Watched<M>): number {
+    let others = 0;
+    for (const other of all.values()) if (other !== watched && other.reasons.size === 0 && other.share > 0) others += 1;
+    return others;
+  }
+
+  function pick(key?: string, pickOptions?: PickOptions): HealthPicked<M> | undefined {
     agenda.catchUp();
     const picked = balancer.pick(key, pickOptions);
-    const watched = picked && all.get(picked.member.id);
-    if (watched === undefined) return picked;
+    if (picked === undefined) return undefined;
+    const watched = all.get(picked.member.id);
+    if (watched === undefined) {
+      return { member: picked.member, answered() {}, done: (outcome) => picked.done(outcome) };
+    }
     const pass = watched.breaker?.tryPass();
     if (watched.reasons.has('breaker')) lookAtCircuit(watched);
+    return pickedOf(picked, watched, pass);
+  }
+
+  function pickedOf(picked: Picked<M>, watched: Watched<M>, pass: Pass | undefined): HealthPicked<M> {
     let isDone = false;
+    let said: PickOutcome | undefined;
+    /** Where it stands among the calls of its member, once it is answered well. */
+    let place: InLine<number> | undefined;
+
+    function end(outcome: PickOutcome): void {
+      pass?.[outcome]();
+      lookAtCircuit(watched);
+      listenToCall(watched, (conduct, nowMs) => outliers!.heard(conduct, outcome, nowMs));
+    }
+
+    /** What was answered well is over. */
+    function endAnswered(hasFailed: boolean): void {
+      // A call of its own, to the circuit: what was said of this one is said.
+      if (hasFailed) watched.breaker?.tryPass()?.failed();
+      lookAtCircuit(watched);
+      const at = place;
+      if (at === undefined) return;
+      listenToCall(watched, (conduct, nowMs) => outliers!.over(conduct, at, hasFailed, nowMs));
+    }
+
     return {
-      member: picked!.member,
+      member: picked.member,
+      answered(outcome) {
+        if (isDone || said !== undefined) return;
+        said = outcome;
+        if (outcome !== 'ok') {
+          end(outcome);
+          return;
+        }
+        pass?.ok();
+        lookAtCircuit(watched);
+        listenToCall(watched, (conduct, nowMs) => {
+          place = outliers!.heardWell(conduct, nowMs);
+          return false;
+        });
+      },
       done(outcome = 'ok') {
         if (isDone) return;
-        picked!.done(outcome);
+        picked.done(outcome);
         isDone = true;
-        pass?.[outcome]();
-        lookAtCircuit(watched);
-        listenToCall(watched, outcome);
+        if (said === undefined) end(outcome);
+        else if (said === 'ok') endAnswered(outcome === 'failed');
       },
     };
+  }
+
+  // What another knew.
+
+  function healthOf(watched: Watched<M>, nowMs: number): MemberHealth {
+    const { id, reasons, checked, conduct, readmission, breaker, step, warmingSinceMs } = watched;
+    return {
+      id,
+      reasons: [...reasons],
+      checks: checked && { passes: checked.passes, failures: checked.failures },
+      conduct: conduct && {
+        consecutiveFailures: consecutiveFailures(conduct),
+        ejections: conduct.ejections,
+        inForMs: nowMs - conduct.returnedMs,
+        ejectedForMs: conduct.isEjected ? Math.max(0, readmission!.dueMs - nowMs) : 0,
+      },
+      circuit: breaker?.snapshot(),
+      warmingForMs: step === undefined || reasons.size > 0 ? undefined : nowMs - warmingSinceMs,
+    };
+  }
+
+  function resume(watched: Watched<M>, known: MemberHealth): void {
+    const nowMs = agenda.now();
+    resumeChecks(watched, known);
+    for (const reason of known.reasons) if (!isOwn(reason)) takeOut(watched, reason);
+    if (watched.breaker && known.circuit) watched.breaker.restore(known.circuit);
+    lookAtCircuit(watched);
+    // Whoever was told of these may have removed it.
+    if (watched.conduct && known.conduct && !watched.isGone) resumeConduct(watched, watched.conduct, known.conduct);
+    if (slowStart === undefined || known.warmingForMs === undefined || watched.reasons.size > 0) return;
+    agenda.cancel(watched.step);
+    warm(watched, slowStart, nowMs - known.warmingForMs);
+    settle(watched);
+  }
+
+  function resumeChecks(watched: Watched<M>, known: MemberHealth): void {
+    const { checked } = watched;
+    if (checked === undefined || known.checks === undefined) return;
+    checked.passes = known.checks.passes;
+    checked.failures = known.checks.failures;
+    checked.passesWanted = settings.checks!.healthyAfter;
+    if (known.reasons.includes('check')) takeOut(watched, 'check');
+    else if (checked.passes > 0) letGo(watched, 'check');
+  }
+
+  function resumeConduct(watched: Watched<M>, conduct: Conduct, past: NonNullable<MemberHealth['conduct']>): void {
+    outliers!.resume(conduct, past, agenda.now());
+    if (past.ejectedForMs > 0 && outliers!.mayEject(othersOf(watched)))
+      eject(watched, conduct, outliers!.resumeEjection(conduct, past.ejectedForMs));
   }
 
   function watchedOf(id: string): Watched<M> {
@@ -336,6 +456,17 @@ export function healthChecked<M extends Member = Member>(
         const reasons = [...(watched?.reasons ?? [])];
         return { ...stats, isHealthy: reasons.length === 0, reasons, ejections: watched?.conduct?.ejections ?? 0 };
       });
+    },
+    snapshot() {
+      agenda.catchUp();
+      const nowMs = agenda.now();
+      return { members: [...all.values()].map((watched) => healthOf(watched, nowMs)) };
+    },
+    restore(snapshot) {
+      for (const known of snapshot.members) {
+        const watched = all.get(known.id);
+        if (watched) resume(watched, known);
+      }
     },
     close() {
       isClosed = true;

@@ -5,18 +5,32 @@
  *      fails more of its calls, in the     ├─► out, for `ejectFor` times how often it has been out of late
  *      window, than the others do of theirs┘
  */
+import { type InLine, Line } from '../../protect/line.ts';
 import type { PickOutcome } from '../balancer.ts';
 import type { OutlierSettings } from './settings.ts';
 import { Tally } from './tally.ts';
 
 /** What is known of one member. */
 export interface Conduct {
-  consecutiveFailures: number;
+  /** Calls that were heard of, numbered from 1 in the order in which they were. */
+  calls: number;
+  /** The latest that went well; 0: none. */
+  lastOk: number;
+  /** Those that are answered well, and not over: each may fail after all, and then has failed in its place. */
+  readonly answered: Line<number>;
   readonly tally: Tally | undefined;
   /** How often it was out; one less for each `ejectFor` that it has been in since. */
   ejections: number;
   isEjected: boolean;
   returnedMs: number;
+}
+
+/** What outlives the detection that found it out, in times from now. */
+export interface PastConduct {
+  readonly consecutiveFailures: number;
+  readonly ejections: number;
+  /** How long it has been in since it was last out. */
+  readonly inForMs: number;
 }
 
 export class Outliers {
@@ -31,19 +45,66 @@ export class Outliers {
   }
 
   newConduct(): Conduct {
-    return { consecutiveFailures: 0, tally: this.newTally(), ejections: 0, isEjected: false, returnedMs: 0 };
+    return {
+      calls: 0,
+      lastOk: 0,
+      answered: new Line(),
+      tally: this.newTally(),
+      ejections: 0,
+      isEjected: false,
+      returnedMs: 0,
+    };
   }
 
-  /** A call has ended. Whether its member should be out now, `members` being how many there are. */
-  heard(conduct: Conduct, outcome: PickOutcome, members: number, nowMs: number): boolean {
+  /** A call has ended. Whether its member fails as only an outlier does. */
+  heard(conduct: Conduct, outcome: PickOutcome, nowMs: number): boolean {
     // What was under way when it went out says nothing that is not known.
     if (outcome === 'ignored' || conduct.isEjected) return false;
-    const hasFailed = outcome === 'failed';
-    conduct.consecutiveFailures = hasFailed ? conduct.consecutiveFailures + 1 : 0;
-    conduct.tally?.add(hasFailed, nowMs);
-    this.all?.add(hasFailed, nowMs);
-    if (!hasFailed || this.ejected + 1 > this.settings.ejectedShareMax * members) return false;
-    return conduct.consecutiveFailures >= this.settings.consecutiveFailures || this.isWorse(conduct, nowMs);
+    conduct.calls += 1;
+    if (outcome === 'ok') conduct.lastOk = conduct.calls;
+    return this.count(conduct, outcome === 'failed', nowMs);
+  }
+
+  /** A call goes well so far. What is returned is for `over`. */
+  heardWell(conduct: Conduct, nowMs: number): InLine<number> | undefined {
+    if (conduct.isEjected) return undefined;
+    conduct.calls += 1;
+    this.count(conduct, false, nowMs);
+    return conduct.answered.add(conduct.calls);
+  }
+
+  /**
+   * A call that went well is over. One that has failed after all did so in its place: a member that begins every answer and ends none fails in a
+   * row, and one of which a stream breaks now and then, while others begin, does not.
+   */
+  over(conduct: Conduct, place: InLine<number>, hasFailed: boolean, nowMs: number): boolean {
+    conduct.answered.remove(place);
+    if (!hasFailed) conduct.lastOk = Math.max(conduct.lastOk, place.value);
+    return hasFailed && !conduct.isEjected && this.count(conduct, true, nowMs);
+  }
+
+  /**
+   * Whether one more may be out, `others` being how many could still be picked then. Who is out for another reason is no member in this:
+   * else a member that fails a few calls would be out as one of many, though it is the last that answers.
+   */
+  mayEject(others: number): boolean {
+    const ejected = this.ejected + 1;
+    return others > 0 && ejected <= this.settings.ejectedShareMax * (ejected + others);
+  }
+
+  /** Goes on with what was known of it. */
+  resume(conduct: Conduct, past: PastConduct, nowMs: number): void {
+    conduct.lastOk = conduct.calls;
+    conduct.calls += past.consecutiveFailures;
+    conduct.ejections = past.ejections;
+    conduct.returnedMs = nowMs - past.inForMs;
+  }
+
+  /** It was out when that was said, and stays out. For how long? */
+  resumeEjection(conduct: Conduct, leftMs: number): number {
+    conduct.isEjected = true;
+    this.ejected += 1;
+    return Math.min(this.settings.ejectForMsMax, leftMs);
   }
 
   /** It is out from now on. For how long? */
@@ -59,7 +120,7 @@ export class Outliers {
   /** It is in again, and begins anew; what it did before is not held against it, nor for the others. */
   readmit(conduct: Conduct, nowMs: number): void {
     this.forget(conduct, nowMs);
-    conduct.consecutiveFailures = 0;
+    conduct.lastOk = conduct.calls;
     conduct.returnedMs = nowMs;
     conduct.tally?.clear();
   }
@@ -69,6 +130,13 @@ export class Outliers {
     if (conduct.tally) this.all?.subtract(conduct.tally, nowMs);
     if (conduct.isEjected) this.ejected -= 1;
     conduct.isEjected = false;
+  }
+
+  private count(conduct: Conduct, hasFailed: boolean, nowMs: number): boolean {
+    conduct.tally?.add(hasFailed, nowMs);
+    this.all?.add(hasFailed, nowMs);
+    if (!hasFailed) return false;
+    return consecutiveFailures(conduct) >= this.settings.consecutiveFailures || this.isWorse(conduct, nowMs);
   }
 
   private isWorse({ tally: own }: Conduct, nowMs: number): boolean {
@@ -85,4 +153,9 @@ export class Outliers {
   private newTally(): Tally | undefined {
     return this.settings.failureRatio === undefined ? undefined : new Tally(this.settings.windowMs);
   }
+}
+
+/** Up to the latest call. */
+export function consecutiveFailures({ calls, lastOk, answered }: Conduct): number {
+  return calls - Math.max(lastOk, answered.last?.value ?? 0);
 }

@@ -105,15 +105,17 @@ describe('healthChecked, whatever happens', () => {
     });
   });
 
-  it('makes nobody an outlier beyond the share that may be', () => {
+  it('makes nobody an outlier beyond the share that may be, nor the last that nothing holds', () => {
     forEachLife((balancer, { outliers }, life) => {
       balancer.on('change', ({ id, reasons }) => {
         if (!reasons.includes('outlier')) return;
         const all = balancer.stats();
         const out = all.filter((stats) => stats.reasons.includes('outlier')).map((stats) => stats.id);
         // Of what was told now: a hold by hand of one that is out already says it again.
-        if (out.includes(id) && reasons.at(-1) === 'outlier')
-          expect(out.length).toBeLessThanOrEqual(outliers!.ejectedShareMax! * all.length);
+        if (!out.includes(id) || reasons.at(-1) !== 'outlier') return;
+        const healthy = all.filter(({ isHealthy }) => isHealthy).length;
+        expect(out.length).toBeLessThanOrEqual(outliers!.ejectedShareMax! * (out.length + healthy));
+        expect(healthy).toBeGreaterThan(0);
       });
       for (const _step of life());
     });

@@ -42,7 +42,7 @@ export interface OutlierOptions {
   readonly ejectFor?: Duration;
   /** However often it was out, it is out no longer than this. Default 5 minutes, or `ejectFor` where that is more. */
   readonly ejectForMax?: Duration;
-  /** At most this share of the members is out at once, rounded down: 0 to 1. Default 0.5. */
+  /** At most this share of the members that nothing else holds is out at once, rounded down, and never the last: 0 to 1. Default 0.5. */
   readonly ejectedShareMax?: number;
 }
 
