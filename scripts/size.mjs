@@ -44,9 +44,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 37_300,
+    ceilingBytes: 37_600,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_600 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_700 },
   {
     name: 'one algorithm, small limiter',
     source: oneAlgorithm('gcra').replaceAll('limiter', 'smallLimiter'),
@@ -56,12 +56,12 @@ const entries = [
   {
     name: 'rules with gcra',
     source: `import { gcra, rules } from 'sluice'; export { gcra, rules };`,
-    ceilingBytes: 16_000,
+    ceilingBytes: 16_200,
   },
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 32_600,
+    ceilingBytes: 32_800,
   },
   {
     name: 'resilientFetch',
@@ -71,7 +71,7 @@ const entries = [
   { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_000 },
   { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_000 },
   { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_600 },
-  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_000 },
+  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_300 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {
