@@ -71,6 +71,8 @@ function holding(policy: ConcurrencyPolicy, clock: Clock, holdMs: ReplayOptions[
     const heldMs = typeof holdMs === 'function' ? holdMs(arrival) : holdMs;
     order += 1;
     if (lease.allowed && heldMs !== undefined) inFlight.push({ lease, endMs: atMs + heldMs, order });
-    return lease.decision;
+    // The receipt is its limiter's own, and another one each time.
+    const { receipt: _, ...decision } = lease.decision;
+    return decision;
   };
 }
