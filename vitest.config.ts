@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { propertySeedOf } from './checks/properties/property-seed.ts';
-import { alone, apart, longest, slow } from './scripts/test-sets.mjs';
+import { alone, apart, longest, quiet, slow } from './scripts/test-sets.mjs';
 
 // Tests load the sources of every package, so a failing line is a line someone wrote.
 // Without `module`: packages mean it for bundlers, and what it names (of @opentelemetry/api) Node cannot load.
@@ -50,7 +50,8 @@ export default defineConfig({
       set('together', everything, [...alone, ...apart, ...slow], false),
       set('alone', alone, [], true),
       set('slow', slow, [...alone, ...apart], true),
-      set('apart', apart, alone, true),
+      set('apart', apart, [...alone, ...quiet], true),
+      set('quiet', quiet, [], true),
     ],
     sequence: { sequencer: LongestFirst },
     // Most of the time is spent waiting for servers and processes: one more than there are cores keeps them busy.

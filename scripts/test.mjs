@@ -10,7 +10,8 @@ const isQuick = process.argv.includes('--quick');
 const isCovered = process.argv.includes('--coverage');
 const resultFile = join(root, '.cache/test-result.json');
 const apartFile = join(root, '.cache/test-result-apart.json');
-for (const file of [resultFile, apartFile, failuresFile]) rmSync(file, { force: true });
+const quietFile = join(root, '.cache/test-result-quiet.json');
+for (const file of [resultFile, apartFile, quietFile, failuresFile]) rmSync(file, { force: true });
 
 const reporters = ['--reporter=default', '--reporter=./scripts/failures-reporter.mjs', '--reporter=json'];
 const vitest = ['run', ...reporters, `--outputFile.json=${resultFile}`];
@@ -33,6 +34,8 @@ const steps = [
 if (!isQuick) {
   const isolated = ['run', ...reporters, `--outputFile.json=${apartFile}`, ...setsOf('apart')];
   steps.push(['tests apart', () => run('vitest', isolated)]);
+  const single = ['run', ...reporters, `--outputFile.json=${quietFile}`, ...setsOf('quiet'), '--maxWorkers=1'];
+  steps.push(['tests in quiet', () => run('vitest', single)]);
   steps.push(['size', () => run('node', ['scripts/size.mjs', '--no-build'])]);
 }
 
@@ -59,7 +62,7 @@ process.exit(failedStep ? 1 : 0);
 
 /** The counts come from the test runner's own reports; without a report no test ran. */
 function testCounts() {
-  const reports = [resultFile, apartFile].filter((file) => existsSync(file));
+  const reports = [resultFile, apartFile, quietFile].filter((file) => existsSync(file));
   if (reports.length === 0) return 'no tests ran';
   const counts = reports.map((file) => JSON.parse(readFileSync(file, 'utf8')));
   const sum = (/** @type {'numPassedTests' | 'numFailedTests'} */ name) =>

@@ -326,6 +326,7 @@ it('where the administration has a port of its own, a check can be tried there',
   });
   toEnd.push(() => service.stop());
   const page = await openLive({ url: `http://127.0.0.1:${reserved.port}` });
+  await isLive(page);
   await page.getByLabel('Subject (JSON)').fill('{"user":"ida"}');
   await button(page, 'Check').click();
   await page.getByText('✓ 200 OK').waitFor();
