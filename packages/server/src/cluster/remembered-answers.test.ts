@@ -16,7 +16,7 @@ function counter(allowed = false) {
 const refusal = (remaining: number) => [{ allowed: false, remaining }];
 
 test('the same request gets the same answer for a while, and is then a new one', () => {
-  const answers = new RememberedAnswers();
+  const answers = new RememberedAnswers(10);
   const make = counter();
   expect(answers.once('a', [check], 0, make)).toEqual(refusal(1));
   expect(answers.once('a', [check], 9000, make)).toEqual(refusal(1));
@@ -26,7 +26,7 @@ test('the same request gets the same answer for a while, and is then a new one',
 });
 
 test('the same id with something else in it is another request', () => {
-  const answers = new RememberedAnswers();
+  const answers = new RememberedAnswers(10);
   const make = counter();
   answers.once('a', [check], 0, make);
   expect(answers.once('a', [{ ...check, cost: 2 }], 0, make)).toEqual(refusal(2));
@@ -34,7 +34,7 @@ test('the same id with something else in it is another request', () => {
 });
 
 test('a reservation is settled once, whatever was really used', () => {
-  const answers = new RememberedAnswers();
+  const answers = new RememberedAnswers(10);
   const make = counter(true);
   const settle = { ...check, operation: 'settle', receipt: [7] } as const;
   const first = answers.once('a', [{ ...settle, actual: 3 }], 0, make);
@@ -94,13 +94,13 @@ describe('what was granted', () => {
 });
 
 test('an answer that failed is not remembered', async () => {
-  const answers = new RememberedAnswers();
+  const answers = new RememberedAnswers(10);
   await expect(answers.once('a', [check], 0, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
   expect(await answers.once('a', [check], 1, counter())).toEqual(refusal(1));
 });
 
 test('as many are remembered as there is room for', () => {
-  const answers = new RememberedAnswers();
+  const answers = new RememberedAnswers(10);
   const make = counter();
   for (let i = 0; i < 150_000; i += 1) answers.once(`${i}`, [check], 0, make);
   expect(answers.once('149999', [check], 0, make)).toEqual(refusal(150_000));

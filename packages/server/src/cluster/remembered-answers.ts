@@ -14,8 +14,6 @@ import { isTaking } from './shard.ts';
 
 const generationMs = 10_000;
 const mostAnswers = 50_000;
-/** What a cluster's `grace` is unless it is set otherwise. */
-const defaultGraceMs = 10;
 
 interface Remembered {
   readonly madeMs: number;
@@ -28,7 +26,7 @@ export class RememberedAnswers {
   private old = new Map<string, Remembered>();
   private turnedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(graceMs = defaultGraceMs) {
+  constructor(graceMs: number) {
     this.graceMs = graceMs;
   }
 

@@ -72,7 +72,7 @@ export function bench(rules: EnvoyRules | string, options: Partial<EnvoyLimiterO
   const store = options.store ?? memoryStore({ clock });
   const loaded =
     typeof rules === 'string' ? loadEnvoyFiles([{ path: 'test.yaml', text: rules }], { mergeDomains: false }) : rules;
-  const limiter = envoyLimiter({ rules: () => loaded, responseHeaders: false, ...options, store });
+  const limiter = envoyLimiter({ rules: () => loaded, responseHeaders: () => false, ...options, store });
   const ask: Bench['ask'] = (...question) => now(limiter.shouldRateLimit(request(...question)));
   return {
     ...limiter,

@@ -160,7 +160,7 @@ descriptors:
     const a = '{ key: a, rate_limit: { unit: day, requests_per_unit: 9 } }';
     let rules = file(`${a}, { key: b, rate_limit: { unit: day, requests_per_unit: 9 } }`);
     const { store } = bench(rules);
-    const limiter = envoyLimiter({ rules: () => rules, store, responseHeaders: false });
+    const limiter = envoyLimiter({ rules: () => rules, store, responseHeaders: () => false });
     limiter.shouldRateLimit(request('d', ['a=1', 'b=1']));
     rules = file(`${a.replace('9', '5')}, { key: c, rate_limit: { unit: day, requests_per_unit: 9 } }`);
     limiter.shouldRateLimit(request('d', ['a=1']));

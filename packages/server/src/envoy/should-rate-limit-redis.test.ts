@@ -61,7 +61,7 @@ const steps = [
 
 it('decides over Redis as over memory, status by status', async () => {
   const over = (store: Parameters<typeof envoyLimiter>[0]['store']) =>
-    envoyLimiter({ rules: () => rules, store, responseHeaders: false });
+    envoyLimiter({ rules: () => rules, store, responseHeaders: () => false });
   const memory = over(memoryStore());
   const redis = over(redisStore({ client }));
   for (const [i, asked] of steps.entries()) {

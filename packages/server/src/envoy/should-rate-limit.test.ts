@@ -409,7 +409,7 @@ describe('response headers', () => {
 
   it('are about the descriptor with the least left, or the last one that is over', () => {
     const limiter = bench(domain(two, five, '{ key: one, rate_limit: { unit: hour, requests_per_unit: 1 } }'), {
-      responseHeaders: true,
+      responseHeaders: () => true,
     });
     expect(values(limiter, ['five=a', 'two=a', 'nothing=a'])).toEqual([
       'RateLimit-Limit: 2',
@@ -460,7 +460,7 @@ it('without any file there is no answer', () => {
 describe('a store that answers later, or not at all', () => {
   const clock = new TestClock(startMs);
   const rules = loadEnvoyFiles([{ path: 'a.yaml', text: domain(two, five) }], { mergeDomains: false });
-  const over = (store: Store) => envoyLimiter({ rules: () => rules, store, responseHeaders: false });
+  const over = (store: Store) => envoyLimiter({ rules: () => rules, store, responseHeaders: () => false });
   const later = (apply: (checks: readonly Check[]) => Promise<Decision[]>): Store => ({ mode: 'async', clock, apply });
   const down = () => Promise.reject(new SluiceError('store-unavailable', 'gone'));
 
@@ -505,7 +505,7 @@ describe('a reload', () => {
     const { store } = bench(domain(two));
     const file = (text: string) => loadEnvoyFiles([{ path: 'a.yaml', text }], { mergeDomains: false });
     let rules = file(domain(five));
-    const limiter = envoyLimiter({ rules: () => rules, store, responseHeaders: false });
+    const limiter = envoyLimiter({ rules: () => rules, store, responseHeaders: () => false });
     const ask = () => limiter.shouldRateLimit(request('d', ['five=a'], 2));
     expect(ask()).toMatchObject({ statuses: [{ limitRemaining: 3 }] });
     rules = file(domain(two, five.replace('requests_per_unit: 5', 'requests_per_unit: 4')));
@@ -610,7 +610,7 @@ describe('files that change', () => {
   it('give nothing out again when a unit becomes shorter', () => {
     const clock = new TestClock(startMs);
     let rules = yearly('year');
-    const limiter = envoyLimiter({ rules: () => rules, store: memoryStore({ clock }), responseHeaders: false });
+    const limiter = envoyLimiter({ rules: () => rules, store: memoryStore({ clock }), responseHeaders: () => false });
     const allowed = () =>
       [1, 2, 3, 4].filter(() => {
         const { overallCode } = limiter.shouldRateLimit(request('d', ['k=v'])) as { overallCode: string };
@@ -627,7 +627,7 @@ describe('files that change', () => {
 
 it('takes entries of so many bytes, and no longer ones', () => {
   const rules = loadEnvoyFiles([{ path: 'a.yaml', text: domain(five) }], { mergeDomains: false });
-  const limiter = envoyLimiter({ rules: () => rules, store: memoryStore(), responseHeaders: false, keyBytes: 8 });
+  const limiter = envoyLimiter({ rules: () => rules, store: memoryStore(), responseHeaders: () => false, keyBytes: 8 });
   const ask = (entry: string) => refusal(() => limiter.shouldRateLimit(request('d', [entry])));
   expect(ask('five=12345678')).toBe('no error');
   expect(ask('five=éééé')).toBe('no error');

@@ -21,7 +21,7 @@ export interface EnvoyLimiterOptions {
   readonly rules: () => EnvoyRules;
   readonly store: Store;
   /** Tells Envoy to add `RateLimit-Limit`, `-Remaining` and `-Reset` to its response. */
-  readonly responseHeaders: boolean;
+  readonly responseHeaders: () => boolean;
   /** The longest key or value of an entry. Default: any. */
   readonly keyBytes?: number;
   /** Told what the store said to each descriptor: the name of the limit's state, whose count it is, and the decision. */
@@ -100,7 +100,7 @@ export function envoyLimiter(options: EnvoyLimiterOptions): EnvoyLimiter {
     return {
       overallCode: isCharged ? 'OK' : 'OVER_LIMIT',
       statuses,
-      responseHeadersToAdd: responseHeaders ? headersOf(asked, statuses) : [],
+      responseHeadersToAdd: responseHeaders() ? headersOf(asked, statuses) : [],
       requestHeadersToAdd: [],
       dynamicMetadata: metadataOf(asked, statuses),
     };

@@ -84,7 +84,7 @@ export function realService({ store: storeOf, rules = rulesText }: OpenOptions =
   const checks = new CheckMeter(names);
   const refusals = refusedKeys({ clock });
   const envoyRules = loadEnvoyFiles([{ path: 'mongo.yaml', text: envoyText }], { mergeDomains: false });
-  const envoy = envoyLimiter({ rules: () => envoyRules, store, responseHeaders: false });
+  const envoy = envoyLimiter({ rules: () => envoyRules, store, responseHeaders: () => false });
   const local = new LocalService({ store, checks, refusals, envoy }, config);
   const service: Service = {
     check: (subject, call) => local.check(subject, call),

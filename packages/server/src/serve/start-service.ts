@@ -21,9 +21,8 @@ import type { ServiceLog } from '../operations/log.ts';
 import { type DoorName, serviceMetrics } from '../operations/metrics.ts';
 import { refusedKeys, topRefused } from '../operations/refused-keys.ts';
 import { startTracing } from '../operations/tracing.ts';
-import { andThen } from '../service/answer.ts';
 import type { TlsFiles } from '../service/door.ts';
-import { answersOf, type DescriptorLimiter, LocalService } from '../service/local-service.ts';
+import { answersOf, LocalService } from '../service/local-service.ts';
 import { type OpenStore, openStore } from '../service/open-store.ts';
 import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
@@ -85,16 +84,14 @@ export async function startService(options: StartOptions): Promise<RunningServic
   const envoy = envoyLimiter({
     rules: () => envoyRules,
     store: opened.store,
-    // Whether they are wanted a reload may change: `withHeadersIf` leaves them out.
-    responseHeaders: true,
+    responseHeaders: () => reloads.config.envoy?.responseHeaders ?? false,
     keyBytes: config.limits.keyBytes,
     onStatus(name, key, { allowed, shadow }) {
       if (!allowed && !shadow) refusals.count('envoy', key === '' ? name : `${name}: ${key}`);
     },
   });
   const { store, largeStore, sentStore } = opened;
-  const descriptors = withHeadersIf(() => reloads.config.envoy?.responseHeaders ?? false, envoy);
-  const parts = { store, largeStore, sentStore, throttleStore: shared, checks, refusals, envoy: descriptors };
+  const parts = { store, largeStore, sentStore, throttleStore: shared, checks, refusals, envoy };
   const local = new LocalService(parts, config);
   local.restoreNames(restored.names);
   tellDropped(local.restoreOverrides(restored.overrides), log);
@@ -207,16 +204,6 @@ export async function startService(options: StartOptions): Promise<RunningServic
         await served.end();
       }
     },
-  };
-}
-
-/** Leaves the headers out of Envoy's answers while nobody asks for them. */
-function withHeadersIf(areWanted: () => boolean, limiter: DescriptorLimiter): DescriptorLimiter {
-  return {
-    shouldRateLimit: (request) =>
-      andThen(limiter.shouldRateLimit(request), (response) =>
-        areWanted() ? response : { ...response, responseHeadersToAdd: [] },
-      ),
   };
 }
 

@@ -39,7 +39,7 @@ function open(yaml = text, around: (store: Store<'sync'>) => Store = (store) => 
   const checks = new CheckMeter(config.rules.map(({ name }) => name));
   const refusals = refusedKeys({ clock });
   const envoyRules = loadEnvoyFiles([], { mergeDomains: false });
-  const envoy = envoyLimiter({ rules: () => envoyRules, store, responseHeaders: false });
+  const envoy = envoyLimiter({ rules: () => envoyRules, store, responseHeaders: () => false });
   return { clock, checks, refusals, service: new LocalService({ store, checks, refusals, envoy }, config) };
 }
 

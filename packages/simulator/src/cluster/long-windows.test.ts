@@ -31,23 +31,10 @@ interface Asking {
 
 async function answer(
   stage: Stage,
-  { node }: SimulatedNode,
+  node: SimulatedNode,
   { key = stage.key, policy = hundred, cost = 1, operation }: Asking = {},
 ): Promise<Decision> {
-  let decision: Decision | undefined;
-  let failure: unknown;
-  const asked = async () => (await node!.apply([{ name: 'long', key, policy, cost, operation }]))[0];
-  asked().then(
-    (made) => {
-      decision = made;
-    },
-    (error) => {
-      failure = error;
-    },
-  );
-  await stage.runUntil(() => decision !== undefined || failure !== undefined);
-  if (failure !== undefined) throw failure;
-  return decision!;
+  return (await stage.carriedOut(node, [{ name: 'long', key, policy, cost, operation }]))[0]!;
 }
 
 /** How many of so many calls pass, and when. */

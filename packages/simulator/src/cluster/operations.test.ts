@@ -2,7 +2,7 @@
  * What is asked for beside plain checks, and what becomes of it where keys, shards and owners meet: shadows, things given back, overruns, and what a
  * standby has to assume of policies that have changed. Schedules by hand; times are in milliseconds.
  */
-import { type Check, type Decision, type Policy, slidingLog, slidingSlots } from 'sluice';
+import { type Check, type Decision, type Policy, type SluiceError, slidingLog, slidingSlots } from 'sluice';
 import { slotOf } from 'sluice/client';
 import { describe, expect, it, test } from 'vitest';
 import type { SimulatedNode } from './simulated-node.ts';
@@ -28,44 +28,23 @@ async function settledStage({ durableKeys, ...options }: SetUp = {}): Promise<St
   return stage;
 }
 
-/** What a node says, whoever owns the keys. */
-async function answerOf(stage: Stage, at: SimulatedNode, checks: readonly Check[]): Promise<Decision[] | Error> {
-  let answer: Decision[] | Error | undefined;
-  try {
-    const said = at.node!.apply(checks);
-    if (!(said instanceof Promise)) return said;
-    said.then(
-      (decisions) => {
-        answer = decisions;
-      },
-      (error) => {
-        answer = error;
-      },
-    );
-  } catch (error) {
-    return error as Error;
-  }
-  await stage.runUntil(() => answer !== undefined);
-  return answer!;
-}
-
-async function decisionsOf(stage: Stage, at: SimulatedNode, ...checks: readonly Check[]): Promise<Decision[]> {
-  const answer = await answerOf(stage, at, checks);
-  if (answer instanceof Error) throw answer;
-  return answer;
-}
-
 async function decisionOf(stage: Stage, at: SimulatedNode, check: Check): Promise<Decision> {
-  const [decision] = await decisionsOf(stage, at, check);
+  const [decision] = await stage.carriedOut(at, [check]);
   return decision!;
+}
+
+/** Whoever gets no answer is not let through either. */
+function isUnanswered(error: unknown): false {
+  if ((error as Partial<SluiceError>).code !== 'store-unavailable') throw error;
+  return false;
 }
 
 /** How many of so many calls pass. */
 async function passed(stage: Stage, at: SimulatedNode, check: Check, calls = 150): Promise<number> {
   let count = 0;
   for (let i = 0; i < calls; i += 1) {
-    const answer = await answerOf(stage, at, [check]);
-    if (!(answer instanceof Error) && answer[0]!.allowed) count += 1;
+    const isAllowed = decisionOf(stage, at, check).then(({ allowed }) => allowed);
+    if (await isAllowed.catch(isUnanswered)) count += 1;
   }
   return count;
 }
@@ -104,7 +83,7 @@ describe('a shadow of a long window', () => {
     const other = isSplit ? stage.keysOf(stage.a).find((one) => shardOf(one) !== shardOf(key))! : key;
     const answers: Decision[][] = [];
     for (let i = 0; i < many; i += 1)
-      answers.push(await decisionsOf(stage, stage.a, real(key), shadow(other, { shadow: true })));
+      answers.push(await stage.carriedOut(stage.a, [real(key), shadow(other, { shadow: true })]));
     return answers;
   }
 
@@ -133,7 +112,7 @@ describe('a shadow of a long window', () => {
   it('that is real after all refuses the batch, and nothing is charged', async () => {
     const stage = await settledStage({ durableKeys: 1 });
     await decisionOf(stage, stage.a, shadow(stage.keysOf(stage.a).at(-1)!));
-    const [, homeless] = await decisionsOf(stage, stage.a, real(stage.key), shadow(stage.key));
+    const [, homeless] = await stage.carriedOut(stage.a, [real(stage.key), shadow(stage.key)]);
     expect(homeless).toMatchObject({ allowed: false, reason: 'store-full' });
     expect(await passed(stage, stage.a, real(stage.key), 20)).toBe(5);
   });
@@ -145,7 +124,10 @@ describe('a batch over several shards', () => {
     const keys = twoShards(stage, stage.a);
     const check = checksOf('slots', slidingSlots({ limit: 10, window: 6000 }));
     const batch = (more: (i: number) => Partial<Check>) =>
-      decisionsOf(stage, stage.a, ...keys.map((key, i) => check(key, more(i))));
+      stage.carriedOut(
+        stage.a,
+        keys.map((key, i) => check(key, more(i))),
+      );
     const first = await batch(() => ({ operation: 'reserve', cost: 4 }));
     await stage.run(7);
     await batch(() => ({ operation: 'reserve', cost: 4 }));
@@ -165,7 +147,7 @@ describe('a batch over several shards', () => {
     await decisionOf(stage, stage.a, check(other, { cost: 6 }));
     for (const operation of ['reward', 'penalize', 'reset', 'block'] as const) {
       const batch = [check(full), check(other, { operation, cost: 2, durationMs: 1000 })];
-      const [refused, notDone] = await decisionsOf(stage, stage.a, ...batch);
+      const [refused, notDone] = await stage.carriedOut(stage.a, [...batch]);
       expect(refused!.allowed).toBe(false);
       expect(notDone, operation).toMatchObject({ allowed: true, remaining: 4 });
     }
@@ -222,7 +204,7 @@ describe('what is taken beyond what was asked for, of a long window', () => {
     const { key } = stage;
     // Chunks of 1, 2 and 4, of which 3 are left: enough for each of the two, and not for both.
     for (let i = 0; i < 4; i += 1) await decisionOf(stage, stage.a, check(key));
-    await decisionsOf(stage, stage.a, check(key, { cost: 3 }), check(key, { operation: 'penalize', cost: 3 }));
+    await stage.carriedOut(stage.a, [check(key, { cost: 3 }), check(key, { operation: 'penalize', cost: 3 })]);
     await restarted(stage);
     expect(await passed(stage, stage.a, check(key))).toBeLessThanOrEqual(90);
   });

@@ -5,15 +5,9 @@ import { expect, it } from 'vitest';
 import type { SimulatedNode } from './simulated-node.ts';
 import { Stage, ttlMs } from './stage.test-support.ts';
 
-/** Asks a node itself, and waits for its answer. */
-async function carriedOut(stage: Stage, { node }: SimulatedNode, check: Partial<Check>): Promise<Decision> {
+async function carriedOut(stage: Stage, at: SimulatedNode, check: Partial<Check>): Promise<Decision> {
   const whole = { name: 'rule', key: stage.key, cost: 1, ...check } as Check;
-  let answer: readonly Decision[] | undefined;
-  void Promise.resolve(node!.apply([whole])).then((decisions) => {
-    answer = decisions;
-  });
-  await stage.runUntil(() => answer !== undefined);
-  return answer![0]!;
+  return (await stage.carriedOut(at, [whole]))[0]!;
 }
 
 const owns = ({ node }: SimulatedNode, key: string) => node?.route(slotOf(key)) === 'here';

@@ -2,7 +2,7 @@
  * A small cluster for schedules written by hand: nodes a and b (and more), one rule, one key that a owns, clocks that run alike, a network
  * without surprises. Everything that happens on it is in the schedule.
  */
-import { type Policy, slidingLog } from 'sluice';
+import { type Check, type Decision, type Policy, slidingLog } from 'sluice';
 import { slotOf } from 'sluice/client';
 import type { ClusterSettings, PeerMessage, SharedSettings } from 'sluice-server/cluster';
 import type { Caller, Wish } from './caller.ts';
@@ -139,6 +139,24 @@ export class Stage {
 
   ask(at: SimulatedNode, { key = this.key, ...wish }: Wish & { readonly key?: string } = {}): void {
     this.caller.ask([{ rule: 'rule', key, cost: 1 }], { at: at.name, door: 'resp', ...wish });
+  }
+
+  /** What a node itself says to checks, whoever owns their keys, as soon as it does. */
+  async carriedOut({ node }: SimulatedNode, checks: readonly Check[], requestId?: string): Promise<Decision[]> {
+    let answer: Decision[] | undefined;
+    let failure: unknown;
+    const asked = async () => node!.apply(checks, requestId);
+    asked().then(
+      (decisions) => {
+        answer = decisions;
+      },
+      (error) => {
+        failure = error;
+      },
+    );
+    await this.runUntil(() => answer !== undefined || failure !== undefined);
+    if (failure !== undefined) throw failure;
+    return answer!;
   }
 
   /** How messages of a kind travel from now on. */

@@ -51,10 +51,7 @@ function ask(stage: Stage, at: SimulatedNode, asked: Asked, requestId?: string):
 }
 
 async function answerOf(stage: Stage, at: SimulatedNode, asked: Asked, requestId?: string): Promise<Decision> {
-  const reply = ask(stage, at, asked, requestId);
-  await stage.runUntil(() => reply.decisions !== undefined || reply.error !== undefined);
-  if (reply.error) throw reply.error;
-  return reply.decisions![0]!;
+  return (await stage.carriedOut(at, [{ name: 'rule', key: stage.key, cost: 1, ...asked }], requestId))[0]!;
 }
 
 async function countGranted(stage: Stage, at: SimulatedNode, asked: Asked, times: number): Promise<number> {

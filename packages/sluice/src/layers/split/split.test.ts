@@ -86,6 +86,26 @@ describe('instances that split', () => {
     leakyBucket({ ...rate, burst: 6 }),
   ];
 
+  interface Call {
+    readonly gapMs: number;
+    readonly instance: number;
+    readonly cost: number;
+  }
+
+  /** What three instances let through of these calls. */
+  function usedOf(policy: Policy, calls: readonly Call[]): Grant[] {
+    const instances = [0, 1, 2].map((index) => layered(memoryStore(), split({ instances: 3, index })));
+    const uses: Grant[] = [];
+    let atMs = 1_000_000;
+    for (const { gapMs, instance, cost } of calls) {
+      atMs += gapMs;
+      const check = { name: 'rule', key: 'key', policy, cost, sinceMs: 0 };
+      const [decision] = instances[instance]!.apply([check], atMs);
+      if (decision?.allowed) uses.push({ key: 'key', atMs: atMs + decision.delayMs, cost });
+    }
+    return uses;
+  }
+
   it.each(policies)('keep the promise of %o together', (policy) => {
     const calls = fc.array(
       fc.record({ gapMs: fc.nat(120), instance: fc.nat(2), cost: fc.integer({ min: 1, max: 2 }) }),
@@ -93,15 +113,7 @@ describe('instances that split', () => {
     );
     fc.assert(
       fc.property(calls, (list) => {
-        const instances = [0, 1, 2].map((index) => layered(memoryStore(), split({ instances: 3, index })));
-        const uses: Grant[] = [];
-        let atMs = 1_000_000;
-        for (const { gapMs, instance, cost } of list) {
-          atMs += gapMs;
-          const [decision] = instances[instance]!.apply([{ name: 'rule', key: 'key', policy, cost }], atMs);
-          if (decision?.allowed) uses.push({ key: 'key', atMs: atMs + decision.delayMs, cost });
-        }
-        const report = audit(uses, policy);
+        const report = audit(usedOf(policy, list), policy);
         expect(report.ok, report.describe()).toBe(true);
       }),
       { numRuns: 50 },
@@ -123,16 +135,7 @@ describe('instances that split', () => {
     );
     fc.assert(
       fc.property(calls, (list) => {
-        const instances = [0, 1, 2].map((index) => layered(memoryStore(), split({ instances: 3, index })));
-        const uses: Grant[] = [];
-        let atMs = 1_000_000;
-        for (const { gapMs, instance, cost } of list) {
-          atMs += gapMs;
-          const check = { name: 'rule', key: 'key', policy, cost, sinceMs: 0 };
-          const [decision] = instances[instance]!.apply([check], atMs);
-          if (decision?.allowed) uses.push({ key: 'key', atMs: atMs + decision.delayMs, cost });
-        }
-        const report = audit(uses, bound);
+        const report = audit(usedOf(policy, list), bound);
         expect(report.ok, report.describe()).toBe(true);
       }),
       { numRuns: 100 },
