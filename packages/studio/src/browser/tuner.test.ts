@@ -42,8 +42,9 @@ function factsOf(page: Page, name: string): Promise<string | null> {
   return page.getByRole('region', { name }).locator('p', { hasText: ' calls of ' }).textContent();
 }
 
+/** Of the rule that is chosen: waits while those of the one before stand there. */
 function figure(page: Page, name: string): Promise<string | null> {
-  return page.locator('.figures div', { hasText: name }).locator('dd').textContent();
+  return page.locator('.figures[aria-busy=false] div', { hasText: name }).locator('dd').textContent();
 }
 
 const limitSlider = (page: Page) => page.getByRole('slider', { name: 'Limit' });
@@ -219,6 +220,7 @@ describe('a limit', () => {
     const page = await openTuner();
     await readExample(page);
     await page.getByRole('radio', { name: 'a minute' }).check();
+    await expect.poll(() => limitWords(page)).toMatch(/ a minute$/);
     await limitSlider(page).focus();
     const before = await figure(page, 'calls refused');
     await page.keyboard.press('Home');

@@ -8,7 +8,15 @@ import { oneTwoFive, Slider } from '../parts/slider.tsx';
 import { LimitsPanel } from './limits-panel.tsx';
 import type { LogSummary, WhatIfData } from './messages.ts';
 import { PeaksChart } from './peaks-chart.tsx';
-import { type AlgorithmName, algorithms, hasBurst, type RuleChoice, ruleYaml, windowsMs } from './rule-choice.ts';
+import {
+  type AlgorithmName,
+  algorithms,
+  hasBurst,
+  policyOf,
+  type RuleChoice,
+  ruleYaml,
+  windowsMs,
+} from './rule-choice.ts';
 import { momentText, TimeChart } from './time-chart.tsx';
 import type { UsedLog } from './use-log.ts';
 
@@ -25,6 +33,7 @@ interface LogFindingsProps {
 export function LogFindings(props: LogFindingsProps) {
   const { name, summary, choice, logKey, log, onChoice } = props;
   const { result } = log;
+  const isBusy = log.problem === undefined && !log.isResultOf(policyOf(choice));
   const window = summary.distribution.windows.find(({ windowMs }) => windowMs === choice.windowMs);
   return (
     <>
@@ -42,11 +51,11 @@ export function LogFindings(props: LogFindingsProps) {
               {log.problem}
             </p>
           )}
-          {result === undefined ? <p class="quiet">Counting…</p> : <Outcome result={result} />}
+          {result === undefined ? <p class="quiet">Counting…</p> : <Outcome result={result} isBusy={isBusy} />}
         </Panel>
       </div>
       {result !== undefined && (
-        <div class="tuner-columns even">
+        <div class="tuner-columns even" aria-busy={isBusy}>
           <Panel title="When it would have refused">
             <TimeChart result={result} />
           </Panel>
@@ -182,10 +191,10 @@ function RuleControls({ choice, most, onChoice }: RuleControlsProps) {
   );
 }
 
-function Outcome({ result }: { readonly result: WhatIfData }) {
+function Outcome({ result, isBusy }: { readonly result: WhatIfData; readonly isBusy: boolean }) {
   const { refusedCalls, refusedCallRatio, refusedClients, refusedClientRatio, delayedCalls, worstWindow } = result;
   return (
-    <dl class="figures">
+    <dl class="figures" aria-busy={isBusy}>
       <div>
         <dt>calls refused</dt>
         <dd>

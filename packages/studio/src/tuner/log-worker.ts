@@ -15,7 +15,7 @@ async function answer(question: Question): Promise<Report> {
     case 'read':
       return { kind: 'summary', summary: await desk.read(question.files, question.options) };
     case 'what-if':
-      return { kind: 'what-if', result: desk.whatIf(question.policy) };
+      return { ...question, result: desk.whatIf(question.policy) };
     case 'limits':
       return { ...question, limits: desk.limits(question.windowMs, question.share) };
   }

@@ -39,7 +39,7 @@ export type Report =
   | { readonly kind: 'progress'; readonly doneBytes: number; readonly allBytes: number; readonly lines: number }
   | { readonly kind: 'thinking'; readonly about: string }
   | { readonly kind: 'summary'; readonly summary: LogSummary }
-  | { readonly kind: 'what-if'; readonly result: WhatIfData }
+  | { readonly kind: 'what-if'; readonly policy: PolicyData; readonly result: WhatIfData }
   | { readonly kind: 'limits'; readonly windowMs: number; readonly share: number; readonly limits: LimitsData }
   /** The log could not be read. */
   | { readonly kind: 'failed'; readonly message: string }

@@ -20,6 +20,8 @@ export type LogState =
 export interface UsedLog {
   readonly state: LogState;
   readonly result: WhatIfData | undefined;
+  /** Whether the result is that of a policy: while another one is being counted, the last one stays. */
+  isResultOf(policy: PolicyData): boolean;
   readonly limits: LimitsData | undefined;
   /** Why the last question was not answered. */
   readonly problem: string | undefined;
@@ -32,7 +34,7 @@ export interface UsedLog {
 
 export function useLog(): UsedLog {
   const [state, setState] = useState<LogState>({ kind: 'none' });
-  const [result, setResult] = useState<WhatIfData>();
+  const [answer, setAnswer] = useState<Extract<Report, { kind: 'what-if' }>>();
   const [limits, setLimits] = useState<LimitsData>();
   const [problem, setProblem] = useState<string>();
   const session = useRef<Session>(undefined);
@@ -43,7 +45,7 @@ export function useLog(): UsedLog {
     session.current?.end();
     session.current = undefined;
     setState({ kind: 'none' });
-    setResult(undefined);
+    setAnswer(undefined);
     setLimits(undefined);
     setProblem(undefined);
   }
@@ -54,7 +56,7 @@ export function useLog(): UsedLog {
     setState({ kind: 'reading', name, doneRatio: 0, lines: 0, about: 'Reading' });
     session.current = new Session((report) => {
       if (report.kind === 'what-if') {
-        setResult(report.result);
+        setAnswer(report);
         setProblem(undefined);
       } else if (report.kind === 'limits')
         setLimits((before) => (session.current?.wants(report) ? report.limits : before));
@@ -66,7 +68,8 @@ export function useLog(): UsedLog {
 
   return {
     state,
-    result,
+    result: answer?.result,
+    isResultOf: (policy) => JSON.stringify(answer?.policy) === JSON.stringify(policy),
     limits,
     problem,
     read,
