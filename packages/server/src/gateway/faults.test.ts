@@ -75,12 +75,13 @@ async function shareOf({ address }: UpstreamServer): Promise<number> {
   );
 }
 
+/** Quick to judge, but not so quick that a healthy member is given up because the machine is busy. */
 const eager = {
-  health: { path: '/requests', interval: '100ms', timeout: '200ms', unhealthyAfter: 2, healthyAfter: 2 },
+  health: { path: '/requests', interval: '100ms', timeout: '1s', unhealthyAfter: 2, healthyAfter: 2 },
   outliers: { consecutiveFailures: 3, ejection: '1s', mostEjectedShare: 0.7 },
-  timeouts: { connect: '300ms', response: '500ms' },
+  timeouts: { connect: '1s', response: '2s' },
   retries: { attempts: 2, on: [502, 503, 504], budget: 0.5 },
-  slowStart: '1s',
+  slowStart: '2s',
 };
 
 test('a member that is killed with requests under way costs those nothing that can be repeated, and comes back', async () => {

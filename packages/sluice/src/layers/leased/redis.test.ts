@@ -155,7 +155,7 @@ describe('borrowers in processes of their own', () => {
     for (const report of verdicts()) {
       expect(report.ok, report.describe()).toBe(true);
       // Some seconds of two hot keys: nobody refused everything to be safe.
-      expect(report.grants).toBeGreaterThan(300);
+      expect(report.grants).toBeGreaterThan(100);
     }
     const sum = (count: (report: BorrowerReport) => number) => reports.reduce((all, report) => all + count(report), 0);
     expect(sum(({ decidedHere }) => decidedHere)).toBeGreaterThan(sum(({ borrows }) => borrows));
@@ -211,7 +211,8 @@ describe('over Redis, what is borrowed', () => {
   it('and not spent goes to another borrower when the lease is over, also to one that was refused before', async () => {
     const prefix = freshPrefix();
     const borrowers = clients.each((_, client) => {
-      const layer = leased(lease);
+      // Long enough for the other to ask in vain, on a machine that is busy too.
+      const layer = leased({ ...lease, lease: '2s' });
       return { layer, limits: limiter(hourly, { store: layered(redisStore({ client, prefix }), layer), name: 'api' }) };
     });
     const [here, there] = borrowers as [(typeof borrowers)[0], (typeof borrowers)[0]];
