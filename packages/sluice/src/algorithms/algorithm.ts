@@ -124,7 +124,7 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   /**
    * What was charged and when, oldest first, as `[timeMs, cost, timeMs, cost, ...]`. A changed policy is applied by
    * charging this to a fresh state. Where the exact time is not known it is the latest possible, but not after `latestMs`:
-   * that can only refuse more.
+   * that can only refuse more. What may have been anything is `everything`.
    */
   history?(cells: Float64Array, at: number, numbers: N, latestMs: number): number[];
   /** Empties the state where forgetting it would lose more than what was used. */
@@ -151,6 +151,9 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
  * is the limit; whole costs are never that close to it.
  */
 export const dust = 1e-9;
+
+/** More than any limit: until it has left the window, nothing passes, whatever the limit becomes. */
+export const everything = 2 ** 50;
 
 /** The algorithm a policy was built with. */
 export function algorithmOf(policy: Policy): Algorithm {

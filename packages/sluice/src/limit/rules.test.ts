@@ -8,6 +8,7 @@ import { tokenBucket } from '../algorithms/token-bucket/token-bucket.ts';
 import { memoryStore } from '../stores/memory/memory-store.ts';
 import type { Store } from '../stores/store.ts';
 import { TestClock } from '../testing/test-clock.ts';
+import type { Duration } from '../vocabulary/duration.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
 import { parseRules } from './parse-rules.ts';
 import { type Rules, rules } from './rules.ts';
@@ -333,6 +334,63 @@ describe('rules', () => {
       own.advance(10_000);
       expect(longer.commit(15)).toBe(false);
       expect(remaining()).toEqual([35, 100]);
+    });
+
+    describe('twice with one request id', () => {
+      const policy = slidingLog({ limit: 10, window: '1h' });
+      const again = (expiresIn: Duration) => {
+        const own = new TestClock(0);
+        const limits = rules([{ name: 'tokens', policy }], { clock: own });
+        const [first, second] = [1, 2].map(() => limits.reserve({}, { cost: 10, requestId: 'q', expiresIn }));
+        const remaining = () => limits.peek({}, { cost: 0 }).tightest!.remaining;
+        return { own, first: first!, second: second!, remaining };
+      };
+
+      it.each([
+        [9, 0, 1],
+        [9, 61_000, 1],
+        [9, 599_000, 1],
+        [10, 61_000, 0],
+      ])('is settled with the %i of whoever comes first, %i ms before the other', (actual, apartMs, left) => {
+        const { own, first, second, remaining } = again('10m');
+        first.commit(actual);
+        own.advance(apartMs);
+        second.cancel();
+        expect(remaining()).toBe(left);
+      });
+
+      it('is settled by a first that comes too late for anything to go back', () => {
+        const own = new TestClock(0);
+        const limits = rules([{ name: 'tokens', policy }], { clock: own });
+        const reserve = () => limits.reserve({}, { cost: 10, requestId: 'q', expiresIn: '1m' });
+        const first = reserve();
+        own.advance(30_000);
+        const second = reserve();
+        own.advance(30_000);
+        expect(first.commit(10)).toBe(false);
+        expect(second.cancel()).toBe(true);
+        expect(limits.peek({}, { cost: 0 }).tightest!.remaining).toBe(0);
+      });
+    });
+
+    it('that could not be settled can be settled again', () => {
+      const own = memoryStore({ clock });
+      const world = { isDown: false };
+      const store: Store<'sync'> = {
+        mode: 'sync',
+        clock,
+        apply(checks, atMs, requestId) {
+          if (world.isDown) throw new Error('down');
+          return own.apply(checks, atMs, requestId);
+        },
+      };
+      const limits = rules([{ name: 'tokens', policy: perMinute(10) }], { store });
+      const { commit } = limits.reserve({}, { cost: 1 });
+      world.isDown = true;
+      expect(() => commit(9)).toThrow('down');
+      world.isDown = false;
+      expect(commit(9)).toBe(true);
+      expect(limits.peek({}, { cost: 0 }).tightest!.remaining).toBe(1);
     });
 
     it('works over a store that answers later', async () => {

@@ -262,23 +262,25 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   // The checks behind a result that can be given back.
   const held = new WeakMap<RulesResult, { readonly checks: readonly Check[]; readonly call: RulesCall }>();
 
-  /** Gives back the places, and of the reservations what `actual` leaves of them; once. */
-  function settle(result: RulesResult, actual: number | undefined, call: TimeOptions): Answer<void> {
+  /** Gives back the places, and of the reservations what `actual` leaves of them; once. `openMs`: for how long it might still be settled. */
+  function settle(result: RulesResult, actual: number | undefined, call: TimeOptions, openMs = 0): Answer<void> {
     const { checks, call: taken } = held.get(result) ?? { checks: [], call: {} };
+    // A request that was made again has two results for one reservation: whichever is settled first settles it.
+    const requestId = taken.requestId === undefined ? undefined : `${taken.requestId} settled`;
     const settled = checks.flatMap((check, i): Check[] => {
       const receipt = result.decisions[i]?.receipt;
       if (receipt === undefined) return [];
       const ending = { ...check, receipt, shadow: false };
       if (check.operation === 'acquire') return [{ ...ending, operation: 'release' }];
-      if (actual === undefined || actual === check.cost) return [];
-      return [{ ...ending, operation: 'settle', actual }];
+      // The other result has to find that this one was settled, also where nothing changes by it.
+      if (actual === undefined || (actual === check.cost && requestId === undefined)) return [];
+      return [{ ...ending, operation: 'settle', actual, ...(requestId !== undefined && { durationMs: openMs }) }];
     });
-    held.delete(result);
-    if (settled.length === 0) return undefined;
-    // A request that was made again has two results for one reservation: whichever is settled first settles it.
-    const requestId = taken.requestId === undefined ? undefined : `${taken.requestId} settled`;
     // What was taken on the caller's own time is given back at that time, unless told another.
-    return andThen(store.apply(settled, timeOf(call.atMs ?? taken.atMs), requestId), () => undefined);
+    const reply = settled.length === 0 ? undefined : store.apply(settled, timeOf(call.atMs ?? taken.atMs), requestId);
+    // If that throws, nothing is settled.
+    held.delete(result);
+    return andThen(reply, () => undefined);
   }
 
   function reserve(subject: Subject, call: RulesReserveCall = {}): Answer<RulesReservation<Mode>> {
@@ -291,10 +293,12 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
       function commit(actual: number, time: TimeOptions = asked): Answer<boolean> {
         checkCost(actual);
         if (isSettled) return false;
-        isSettled = true;
-        const inTime = now(time) < endsMs;
+        const openMs = endsMs - now(time);
+        const inTime = openMs > 0;
         // Too late, nothing goes back; but what was used beyond it is still owed.
-        return andThen(settle(result, inTime ? actual : Math.max(cost, actual), time), () => inTime);
+        const reply = settle(result, inTime ? actual : Math.max(cost, actual), time, Math.max(0, openMs));
+        isSettled = true;
+        return andThen(reply, () => inTime);
       }
       const endings = answering(store.mode, { commit, cancel: (time?: TimeOptions) => commit(0, time) });
       return { result, ...endings } as RulesReservation<Mode>;

@@ -24,15 +24,17 @@ export function answerOnce(
   now: () => number,
   apply: Apply,
 ): (checks: readonly Check[], atMs?: number, requestId?: string) => Decision[] {
-  const answers = new Answers();
+  const recent = new Answers(false);
+  const settlements = new Answers(true);
   return (checks, atMs, requestId) => {
     if (requestId === undefined) return apply(checks, atMs);
     mustBeId(requestId);
     const nowMs = atMs ?? now();
+    const answers = checks.some(({ operation }) => operation === 'settle') ? settlements : recent;
     const known = answers.find(requestId, checks, nowMs);
     if (known) return known;
     const decisions = apply(checks, atMs);
-    answers.add(requestId, { untilMs: nowMs + replayMs, checks, decisions }, nowMs);
+    answers.add(requestId, { untilMs: nowMs + replayMs + settledForMs(checks), checks, decisions }, nowMs);
     return decisions;
   };
 }
@@ -50,6 +52,12 @@ class Answers {
   private hasOlderTexts = false;
   // Another request of the id that was looked for last.
   private other: Remembered | undefined;
+  // Whether a generation lasts until its last answer is old, and not its first.
+  private readonly outlastsAll: boolean;
+
+  constructor(outlastsAll: boolean) {
+    this.outlastsAll = outlastsAll;
+  }
 
   find(requestId: string, checks: readonly Check[], nowMs: number): Decision[] | undefined {
     const known = this.recent.get(requestId) ?? this.older.get(requestId);
@@ -69,10 +77,19 @@ class Answers {
       this.recent = new Map();
       this.hasTexts = false;
     }
-    if (this.recent.size === 0) this.recentUntilMs = nowMs + replayMs;
+    if (this.recent.size === 0) this.recentUntilMs = remembered.untilMs;
+    else if (this.outlastsAll) this.recentUntilMs = Math.max(this.recentUntilMs, remembered.untilMs);
     if (this.other !== undefined) this.hasTexts = true;
     this.recent.set(this.other === undefined ? requestId : requestText(requestId, remembered.checks), remembered);
   }
+}
+
+/** For how long what these settle might be settled otherwise: so much longer the answer is remembered. 0 where nothing is settled. */
+export function settledForMs(checks: readonly Check[]): number {
+  let longestMs = 0;
+  for (const { operation, durationMs = 0 } of checks)
+    if (operation === 'settle') longestMs = Math.max(longestMs, durationMs);
+  return longestMs;
 }
 
 function answerOf(known: Remembered | undefined, nowMs: number): Decision[] | undefined {
@@ -90,8 +107,7 @@ function isSameCheck(a: Check, b: Check): boolean {
     a.key === b.key &&
     a.cost === b.cost &&
     (a.operation ?? 'check') === (b.operation ?? 'check') &&
-    (a.operation === 'settle' || a.actual === b.actual) &&
-    a.durationMs === b.durationMs &&
+    (a.operation === 'settle' || (a.actual === b.actual && a.durationMs === b.durationMs)) &&
     a.maxDelayMs === b.maxDelayMs &&
     a.shadow === b.shadow &&
     (a.receipt === b.receipt || String(a.receipt) === String(b.receipt)) &&
@@ -109,7 +125,7 @@ export function requestText(requestId: string, checks: readonly Check[]): string
     ...checks.map(
       ({ name, key, policy, cost, operation = 'check', actual, durationMs, receipt, maxDelayMs, shadow }) => [
         [name, key, policy, cost, operation],
-        [operation === 'settle' ? undefined : actual, durationMs, receipt, maxDelayMs, shadow],
+        [...(operation === 'settle' ? [undefined, undefined] : [actual, durationMs]), receipt, maxDelayMs, shadow],
       ],
     ),
   ]);

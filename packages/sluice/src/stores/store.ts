@@ -53,6 +53,7 @@ export interface Check {
   readonly changedMs?: number | undefined;
   readonly receipt?: Receipt | undefined;
   readonly actual?: number | undefined;
+  /** Of `block`: for how long. Of `settle` with a request id: for how long it might still be settled otherwise. So long it is remembered that it was. */
   readonly durationMs?: number | undefined;
   /** For stores that can fail; memory cannot. */
   readonly onStoreFailure?: StoreFailureMode | undefined;

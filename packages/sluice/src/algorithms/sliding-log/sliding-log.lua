@@ -244,11 +244,13 @@ function log.memory_ms(numbers)
   return numbers.window
 end
 
-function log.history(cells)
+function log.history(cells, numbers)
   local events = {}
   for i = 0, cells.count - 1 do
     events[#events + 1] = (entry(cells, i))
-    events[#events + 1] = sum_before(cells, i + 1) - sum_before(cells, i)
+    local cost = sum_before(cells, i + 1) - sum_before(cells, i)
+    -- More than is kept of a cost: it may have been anything.
+    events[#events + 1] = cost < numbers.limit + LARGEST and cost or 2 ^ 50
   end
   return events
 end

@@ -12,7 +12,7 @@
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, oneOf, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
-import { type Algorithm, dust, type Numbers } from '../algorithm.ts';
+import { type Algorithm, dust, everything, type Numbers } from '../algorithm.ts';
 import { append, BASE, COUNT, clearRing, dropOldest, entryAt, isFull, isRing, resized, ringCells } from '../ring.ts';
 
 export interface SlidingLogOptions extends RateOptions {
@@ -220,10 +220,11 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
     return count === 0 ? Number.NEGATIVE_INFINITY : timeOf(cells, at, count - 1) - nowMs + numbers.window;
   },
 
-  history(cells, at) {
+  history(cells, at, { limit }) {
     const events: number[] = [];
     for (let i = 0; i < cells[at + COUNT]!; i += 1) {
-      events.push(timeOf(cells, at, i), sumBefore(cells, at, i + 1) - sumBefore(cells, at, i));
+      const cost = sumBefore(cells, at, i + 1) - sumBefore(cells, at, i);
+      events.push(timeOf(cells, at, i), cost < limit + largestCost ? cost : everything);
     }
     return events;
   },

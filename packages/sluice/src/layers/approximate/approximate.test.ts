@@ -8,6 +8,7 @@ import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
 import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
 import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import { limiter } from '../../limit/limiter.ts';
+import { rules } from '../../limit/rules.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { audit } from '../../testing/auditor/auditor.ts';
 import type { Grant } from '../../testing/auditor/grant.ts';
@@ -490,6 +491,39 @@ describe('the layer', () => {
     expect(() => memoryExchange({ retain: 0 })).toThrow('retain must be');
     expect(() => memoryExchange({ maxMessages: 0 })).toThrow('maxMessages must be');
   });
+});
+
+describe('what others used', () => {
+  const free = gcra({ limit: 10, window: '1h' });
+  const paid = gcra({ limit: 1000, window: '1s' });
+
+  it.each([true, false])(
+    'is charged under the policy of its key, not of its rule (asked about here: %s)',
+    async (isAskedHere) => {
+      const clock = new TestClock(1_000_000);
+      const exchange = memoryExchange({ clock });
+      const begin = () => {
+        const store = layered(memoryStore({ clock }), approximate({ exchange, clock }));
+        return rules([{ name: 'per-user', key: 'user', tiers: { free, paid } }], { store });
+      };
+      const [here, there] = [begin(), begin()];
+      const ask = (limits: typeof here, user: string, cost: number) =>
+        limits.check({ user, tier: user.split(' ')[0]! }, { cost });
+      // Each rule's policies are known in both, and that of the paid user was asked for last.
+      ask(here, isAskedHere ? 'free' : 'free too', 0);
+      for (const limits of [here, there]) ask(limits, 'paid', 1);
+      let used = 0;
+      for (let i = 0; i < 100; i += 1) {
+        if (ask(there, 'free', 1).allowed) used += 1;
+        ask(here, 'paid', 1);
+        await settled();
+        clock.advance(100);
+        await settled();
+      }
+      expect(used).toBe(10);
+      expect(ask(here, 'free', 1).allowed).toBe(false);
+    },
+  );
 });
 
 describe('the exchange in memory', () => {

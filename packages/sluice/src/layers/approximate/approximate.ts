@@ -22,6 +22,7 @@ import { isQuestion, takes } from '../operations.ts';
 import { sharesOf } from '../share.ts';
 import type { Exchange, ExchangeReply, PostedMessage } from './exchange.ts';
 import { Peers } from './peers.ts';
+import { PoliciesInUse } from './policies-in-use.ts';
 import { Usage } from './usage.ts';
 
 export interface ApproximateOptions {
@@ -95,8 +96,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   let knownInstances = atLeast;
   let calledMs = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
-  /** The policy in force of each name, for what others used of it. Names are the operator's. */
-  const policies = new Map<string, Policy>();
+  const policies = new PoliciesInUse(maxKeys);
   let shareFor = sharesOf(atLeast);
   let longestWindowMs = 0;
 
@@ -124,8 +124,9 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   function decide(checks: readonly Check[], atMs?: number, requestId?: string): Decision[] {
     calledMs = clock.now();
     const lost = isLost(calledMs);
-    for (const { name, policy } of checks) {
-      policies.set(name, policy);
+    for (const check of checks) {
+      const { name, policy } = check;
+      policies.asked(idOf(check), name, policy);
       longestWindowMs = Math.max(longestWindowMs, policy.window ?? 0);
     }
     // Places cannot be counted after the fact, so of these each instance always has its share.
@@ -237,7 +238,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
     const atMs = store!.clock.now() - ageMs;
     for (const [id, cost] of used) {
       const { name, key } = named(id);
-      const policy = policies.get(name);
+      const policy = policies.of(id, name);
       if (policy && isCountable(policy) && charge({ name, key, policy, cost, operation: 'penalize' }, atMs))
         counts.heard += cost;
       else counts.uncounted += cost;

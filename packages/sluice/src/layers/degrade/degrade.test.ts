@@ -403,6 +403,15 @@ describe('what was granted while the store was away', () => {
     expect(inner.stats().keys).toBe(0);
   });
 
+  it('locally is settled once, though the request was made twice', () => {
+    const { store } = down({ to: 'local' });
+    const limits = rules([{ name: 'tokens', policy: ten }], { store });
+    const [first, second] = [1, 2].map(() => limits.reserve({}, { cost: 10, requestId: 'q' }));
+    first!.commit(9);
+    second!.cancel();
+    expect(limits.check({}, { cost: 2 }).allowed).toBe(false);
+  });
+
   it('openly is given back to nobody', () => {
     const { world, inner, apply, store } = down({ to: 'open' });
     const places = limiter(concurrency({ limit: 1, lease: '1m' }), { store, name: 'places' });

@@ -273,7 +273,7 @@ function degrading(
 
   /** What is to be done and not asked cannot be done by anybody else; unless it is about what was granted here. */
   function carryOut(checks: readonly Check[], atMs: number | undefined, requestId: string | undefined) {
-    const own = checks.map((check) => instead.settle(check, atMs));
+    const own = checks.map((check) => instead.settle(check, atMs, requestId));
     const others = checks.filter((_, i) => own[i] === undefined);
     if (others.length === 0) return own as Decision[];
     const order = others.find(({ operation }) => !isQuestion(operation));

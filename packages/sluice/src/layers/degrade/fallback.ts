@@ -25,7 +25,7 @@ export interface Fallback {
     retryAfterMs: number,
   ): Decision[];
   /** Carries out what goes by a receipt that was given out here; undefined when it was not. */
-  settle(check: Check, atMs: number | undefined): Decision | undefined;
+  settle(check: Check, atMs: number | undefined, requestId: string | undefined): Decision | undefined;
 }
 
 export function fallback(
@@ -91,7 +91,7 @@ export function fallback(
       : decision;
   }
 
-  function settle(check: Check, atMs: number | undefined): Decision | undefined {
+  function settle(check: Check, atMs: number | undefined, requestId: string | undefined): Decision | undefined {
     const [mode, receipt] = receipts.read(check.receipt);
     if (mode === undefined) return undefined;
     // Nothing was counted: nothing is given back, and a place is had for as long as one likes.
@@ -100,7 +100,7 @@ export function fallback(
       return check.operation === 'renew' ? { ...decision, receipt: check.receipt! } : decision;
     }
     const policy = shareOf(check.policy) ?? check.policy;
-    const [decision] = local().apply([{ ...check, policy, receipt }], atMs);
+    const [decision] = local().apply([{ ...check, policy, receipt }], atMs, requestId);
     return { ...receipts.sign(decision!, 'local'), degraded: 'local' };
   }
 

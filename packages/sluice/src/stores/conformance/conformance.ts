@@ -145,6 +145,25 @@ const batches: readonly ConformanceTest[] = [
     },
   },
   {
+    name: 'what is refused is answered as refused, though the refusal is counted or the policy has changed',
+    async run(make) {
+      const { apply } = await begin(make);
+      const answers = async (...checks: readonly Partial<Check>[]) =>
+        (await apply(...checks)).map(({ allowed }) => allowed).join();
+      const counting = { key: 'counting', policy: slidingLog({ limit: 6, window: '1s', countRejected: true }) };
+      same(await answers({ ...counting, cost: 4 }, { ...counting, cost: 3 }), 'true,false', 'together 7 of 6');
+      const changed = { key: 'changed', policy: slidingSlots({ limit: 6, window: '1s', slots: 7 }) };
+      await apply({ key: 'changed', policy: slidingLog({ limit: 6, window: '1s' }), cost: 2 });
+      same(await answers({ ...changed, cost: 2 }, { ...changed, cost: 3 }), 'true,false', '2 and together 5 of 6');
+      const later = (window: number) => fixedWindow({ limit: 3, window, align: 'first', wait: '1h' });
+      await apply({ key: 'later', policy: later(3_600_000), cost: 3 });
+      for (const windowMs of [7_200_000, 3_600_000]) {
+        const now = { key: 'later', policy: later(windowMs), maxDelayMs: 0 };
+        same(await answers(now), 'false', `3 and 1 of 3 in ${windowMs} ms, without waiting`);
+      }
+    },
+  },
+  {
     name: 'state belongs to name and key, not to the policy',
     async run(make) {
       const { apply } = await begin(make);

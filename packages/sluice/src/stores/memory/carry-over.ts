@@ -1,9 +1,7 @@
 /** State under a changed policy. A reload or an override changes the policy, not the identity: what was used stays used. */
+import { everything } from '../../algorithms/algorithm.ts';
 import type { Moment } from './moment.ts';
 import { chargeRow, freshRow, type Table } from './table.ts';
-
-/** More than any limit: until it has left the window, nothing passes, whatever the limit becomes. */
-export const everything = 2 ** 50;
 
 /** The row of one table under the policy of another, where the algorithm can tell. The row itself stays as it is. */
 export function carryOver(
@@ -18,10 +16,21 @@ export function carryOver(
   return algorithm.carry?.(row, from.numbers, freshRow(to, nowMs), numbers, changedMs);
 }
 
-/** The same by what was charged when, as far as that is known. It depends on the time it is done at. */
-export function chargeAnew(from: Table, row: Float64Array, to: Table, { nowMs, latestMs }: Moment): Float64Array {
+/**
+ * The same by what was charged when, as far as that is known. It depends on the time it is done at.
+ *
+ * @param lateMs by how much the row's times may be too early, beyond what the new table allows for
+ */
+export function chargeAnew(
+  from: Table,
+  row: Float64Array,
+  to: Table,
+  { nowMs, latestMs }: Moment,
+  lateMs = 0,
+): Float64Array {
   const { algorithm, numbers } = to;
   const history = from.algorithm.history?.(row, 0, from.numbers, latestMs) ?? [];
+  for (let i = 0; i < history.length; i += 2) history[i]! += lateMs;
   const lastMs = history.at(-2) ?? nowMs;
   // A time that is not known exactly may be later than now, and would make older charges leave too soon: they are moved along.
   const aheadMs = Math.max(0, lastMs - nowMs);

@@ -41,6 +41,20 @@ describe('a changed policy', () => {
     if (to.algorithm !== 'gcra' || from.algorithm === 'gcra') expect(before(0).remaining).toBe(4);
   });
 
+  it.each([gcra({ limit: 10, window: '1m' }), fixedWindow({ limit: 10, window: '1m' })])(
+    'to a longer strict window and on to %j does not make what is not known a debt for ever',
+    (last) => {
+      const { clock, store, before, after } = change(
+        slidingLog({ limit: 10, window: '1m' }),
+        slidingLog({ limit: 10, window: '1h' }),
+      );
+      before(1);
+      after(1);
+      clock.advance(60_000);
+      expect(store.apply([{ name: 'rule', key: 'key', policy: last, cost: 1 }])[0]).toMatchObject({ allowed: true });
+    },
+  );
+
   it('with a longer strict window counts what it cannot know as spent', () => {
     const { clock, before, after } = change(
       slidingLog({ limit: 10, window: '1m' }),

@@ -4,12 +4,12 @@
  * An operation is asked first (`ask` only reads) and carried out afterwards (`answer`). A batch asks all of its checks
  * before it carries out the first, which is all there is to "all or nothing": a refused batch has written nothing.
  */
-import { mustSupport } from '../../algorithms/algorithm.ts';
+import { everything, mustSupport } from '../../algorithms/algorithm.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, type Policy, policyJson } from '../../vocabulary/policy.ts';
 import type { Check, Operation } from '../store.ts';
-import { carryOver, chargeAnew, everything } from './carry-over.ts';
+import { carryOver, chargeAnew } from './carry-over.ts';
 import type { Moment } from './moment.ts';
 import type { Room } from './room.ts';
 import {
@@ -258,7 +258,8 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
     }
     const kept = isCounted ? algorithm.reject!(row, numbers, cost, nowMs) : row;
     keep(table, check.key, kept);
-    const waitNowMs = Math.max(blockedMs, waitOf(table, kept, cost, nowMs));
+    // Never shorter than what it was refused for, which others of its batch or the longest delay may have made.
+    const waitNowMs = Math.max(waitMs, waitOf(table, kept, cost, nowMs));
     return withGrant(check, 0, decide({ ...question, waitMs: waitNowMs }, kept, 0, nowMs));
   }
 

@@ -87,11 +87,12 @@ function fits({ algorithm, numbers }: Table, cells: readonly number[]): boolean 
   return algorithm.fits ? algorithm.fits(cells) : cells.length === algorithm.cells(numbers);
 }
 
-/** The rows of one table in another, of a clock that is more or less precise: what a strict policy keeps depends on that. */
-function underClock(from: Table, to: Table, nowMs: number): Table {
+/** The rows of one table in another, of a clock that is more or less precise: what a strict policy keeps depends on that; but leases are leases. */
+function underClock(from: Table, to: Table, nowMs: number, lateMs: number): Table {
   const moment = { nowMs, latestMs: nowMs, isClock: true, batch: 0 };
+  const isMade = to.isStrict && !to.algorithm.release;
   for (const [name, row] of from.rows.entries())
-    to.rows.setNamed(name, to.isStrict ? chargeAnew(from, row, to, moment) : row);
+    to.rows.setNamed(name, isMade ? chargeAnew(from, row, to, moment, lateMs) : row);
   return to;
 }
 
@@ -105,6 +106,8 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
     throw new SluiceError('invalid-snapshot', 'restore() needs a store that holds no keys yet.');
   const tables: Table[] = [];
   let keys = 0;
+  // A stale clock's times are too early by up to its staleness; a precise one does not make up for that.
+  let lateMs = 0;
   try {
     if (snapshot.version !== 1) throw new Error(`its version is ${snapshot.version}, not 1`);
     const { seed, forgotUpToMs = 0, receiptsFrom = 0, stalenessMs: savedStalenessMs = stalenessMs } = snapshot;
@@ -112,6 +115,7 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
     if (!Number.isFinite(forgotUpToMs)) throw new Error('forgotUpToMs is no time');
     if (!(savedStalenessMs >= 0 && savedStalenessMs < Number.POSITIVE_INFINITY))
       throw new Error('stalenessMs is no time');
+    lateMs = Math.max(0, savedStalenessMs - stalenessMs);
     if ((seed !== undefined) !== (mode === 'fingerprint'))
       throw new Error(
         `it was taken of a store with ${seed ? '' : 'no '}fingerprints for keys, this one has ${mode} keys`,
@@ -141,7 +145,7 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
           table.rows.setNamed(key, Float64Array.from(cells));
         }
         keys += table.rows.size;
-        tables.push(savedStalenessMs === stalenessMs ? table : underClock(table, blank(stalenessMs), nowMs));
+        tables.push(savedStalenessMs === stalenessMs ? table : underClock(table, blank(stalenessMs), nowMs, lateMs));
       }
     }
   } catch (cause) {
@@ -157,8 +161,8 @@ export function restoreSnapshot(contents: Contents, snapshot: Snapshot): void {
   for (const { name, blocked, unknownBeforeMs, receipts } of snapshot.names) {
     const space = namespace(name);
     if (receipts) space.past.receipts.restore(receipts);
-    for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs);
-    if (unknownBeforeMs !== undefined) space.past.unknownBeforeMs = unknownBeforeMs;
+    for (const [key, untilMs] of blocked) space.blocked.set(key, untilMs + lateMs);
+    if (unknownBeforeMs !== undefined) space.past.unknownBeforeMs = unknownBeforeMs + lateMs;
   }
   room.forgotUpToMs = Math.max(room.forgotUpToMs, snapshot.forgotUpToMs ?? Number.NEGATIVE_INFINITY);
   stats.keys = keys;

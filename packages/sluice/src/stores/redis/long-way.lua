@@ -294,7 +294,8 @@ local function long_way(keys, args, server_ms)
     if check.operation ~= 'peek' and (is_counted or is_behind) then
       if is_counted then algorithm.reject(cells, numbers, check.asked, now_ms) end
       keep(record, policy, cells)
-      check.wait_ms = math.max(check.held_ms, wait_of(policy, cells, numbers, check.asked, infinity))
+      -- Never shorter than what it was refused for, which others of its batch or the longest delay may have made.
+      check.wait_ms = math.max(check.wait_ms, wait_of(policy, cells, numbers, check.asked, infinity))
     end
     decide(check, cells, numbers, check.wait_ms, check.blocked_ms, 0, granted(check, 0))
   end

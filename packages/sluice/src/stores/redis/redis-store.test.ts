@@ -207,11 +207,29 @@ describe('a request id', () => {
 
   it('is remembered for as long as the store was told', async () => {
     await begin({ replay: '5m' }).apply([check()], undefined, 'one');
-    const [answer] = (await server.call<string[]>('KEYS', `${prefix}*"one"*`)) as [string];
-    const expiryMs = await server.call<number>('PTTL', answer);
+    const expiryMs = await expiryOf('one');
     expect(expiryMs).toBeGreaterThan(290_000);
     expect(expiryMs).toBeLessThanOrEqual(300_000);
   });
+
+  it('that settles is remembered for as long as it might be settled otherwise, whatever that one says', async () => {
+    const store = begin();
+    const [held] = await store.apply([check({ operation: 'reserve', cost: 5 })]);
+    const settle = (actual: number, durationMs: number) =>
+      store.apply(
+        [check({ operation: 'settle', cost: 5, receipt: held?.receipt, actual, durationMs })],
+        undefined,
+        'settled',
+      );
+    await settle(4, 600_000);
+    expect(await expiryOf('settled')).toBeGreaterThan(650_000);
+    expect((await settle(0, 500_000))[0]?.remaining).toBe(6);
+  });
+
+  async function expiryOf(requestId: string): Promise<number> {
+    const [answer] = (await server.call<string[]>('KEYS', `${prefix}*"${requestId}"*`)) as [string];
+    return server.call<number>('PTTL', answer);
+  }
 
   it('must be a text', async () => {
     for (const id of ['', 5 as unknown as string]) {

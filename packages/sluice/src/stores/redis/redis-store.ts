@@ -9,7 +9,7 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { aboveZero, checkCost, knownFields } from '../../vocabulary/policy.ts';
 import { applyAcrossSlots } from '../across-slots.ts';
-import { mustBeId, requestText } from '../answer-once.ts';
+import { mustBeId, requestText, settledForMs } from '../answer-once.ts';
 import { type Check, mustFit, type Store } from '../store.ts';
 import { type Connection, connectionOf, type RedisClient } from './connection.ts';
 import { dispatcher, scriptCall } from './dispatcher.ts';
@@ -122,18 +122,13 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     requestId: string | undefined,
   ): Promise<Decision[]> {
     const first = checks[0] as Routed;
+    const asked = checks.map(({ check }) => check);
     const request =
       requestId === undefined
         ? undefined
         : {
-            key: keys.request(
-              first.check.key,
-              requestText(
-                requestId,
-                checks.map(({ check }) => check),
-              ),
-            ),
-            replayMs,
+            key: keys.request(first.check.key, requestText(requestId, asked)),
+            replayMs: replayMs + Math.ceil(settledForMs(asked)),
           };
     return dispatch({ checks, atMs, request }, slot);
   }

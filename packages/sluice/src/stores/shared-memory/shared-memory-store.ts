@@ -8,13 +8,12 @@
  *
  * Keys are kept as fingerprints (64 bits of a keyed hash). The memory is laid out once, for `maxKeys`, and never grows.
  */
-import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { algorithmOf, everything } from '../../algorithms/algorithm.ts';
 import { type Clock, checkTime, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import { aboveZero, checkCost, knownFields, type Policy } from '../../vocabulary/policy.ts';
 import { answerOnce } from '../answer-once.ts';
-import { everything } from '../memory/carry-over.ts';
 import { KeyHash, processSeed } from '../memory/key-hash.ts';
 import { noRoom, refusable, storeFull } from '../memory/namespace.ts';
 import { openMemory } from '../memory/open-memory.ts';
