@@ -49,6 +49,19 @@ test('lines that cannot be read are left out, and told of', async () => {
   ]);
 });
 
+test('calls without an address are left out, and told of', async () => {
+  const rows = ['time,ip', '2026-11-16T10:00:00Z,192.0.2.1', '2026-11-16T10:00:01Z,', '2026-11-16T10:00:02Z,-'];
+  const { traffic, notes } = await readLogTraffic(written('nobody.csv', `${rows.join('\n')}\n`));
+  expect([...traffic]).toHaveLength(1);
+  expect(notes).toEqual([expect.stringMatching(/nobody\.csv: 2 calls have no address, and are left out\.$/)]);
+});
+
+test('a log that is packed otherwise has to be unpacked first: there is no pipe to read from', async () => {
+  const packed = written('access.log.zst', Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0));
+  const told = await readLogTraffic(packed).catch(({ message }: Error) => message);
+  expect(told).toBe(`${packed} is packed with zstd. Unpack it into a file first, with zstd -dc ${packed}`);
+});
+
 test('what is not there, or is no log, is told in a sentence', async () => {
   await expect(readLogTraffic(join(folder, 'nowhere.log'))).rejects.toThrow('nowhere.log');
   await expect(readLogTraffic(written('empty.log', ''))).rejects.toThrow('empty.log has no calls.');

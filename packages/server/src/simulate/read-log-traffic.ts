@@ -8,7 +8,7 @@ import { readLog } from '../tune/log-file.ts';
 
 export interface LogTraffic {
   readonly traffic: Traffic;
-  /** What whoever replays it should know: lines that could not be read. */
+  /** What whoever replays it should know: what of it is left out, and why. */
   readonly notes: readonly string[];
 }
 
@@ -27,10 +27,21 @@ export async function readLogTraffic(file: string): Promise<LogTraffic> {
   return { traffic: trafficOf(trace), notes: notesOf(file, reader.report()) };
 }
 
-function notesOf(file: string, { malformed, firstMalformed: [first] }: ReadReport): string[] {
-  if (first === undefined) return [];
-  const lines = `${countedWords(malformed, 'line')} could not be read and ${malformed === 1 ? 'is' : 'are'} left out.`;
-  return [visibleText(`${file}: ${lines} Line ${first.line} ${first.problem}: ${first.text}`)];
+function notesOf(file: string, { withoutKey, malformed, firstMalformed: [first] }: ReadReport): string[] {
+  const notes: string[] = [];
+  if (withoutKey > 0)
+    notes.push(
+      `${countedWords(withoutKey, 'call')} ${withoutKey === 1 ? 'has' : 'have'} no address, and ${leftOut(withoutKey)}.`,
+    );
+  if (first !== undefined)
+    notes.push(
+      `${countedWords(malformed, 'line')} could not be read and ${leftOut(malformed)}. Line ${first.line} ${first.problem}: ${first.text}`,
+    );
+  return notes.map((note) => visibleText(`${file}: ${note}`));
+}
+
+function leftOut(count: number): string {
+  return `${count === 1 ? 'is' : 'are'} left out`;
 }
 
 /** From 0 on. A log whose clock has whole seconds gives the calls of a second all at once: what was between them it does not say. */

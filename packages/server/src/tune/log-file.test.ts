@@ -142,7 +142,7 @@ describe('what cannot be read', () => {
   ];
   it.each(rows)('%s: a sentence that names the file and the way out', async (_, pathsOf, message) => {
     const paths = await pathsOf();
-    const error = await textOf(paths).catch((thrown) => thrown);
+    const error = await textOf(paths, { pipeInto: 'sluice tune -' }).catch((thrown) => thrown);
     expect(error).toMatchObject({ name: 'SluiceError', code: 'invalid-option' });
     expect(error.message.replaceAll(folder, 'FOLDER')).toContain(message);
   });
@@ -177,7 +177,7 @@ describe('what cannot be read', () => {
 
   it('names the pipe where a compression comes from one', async () => {
     const stdin = Readable.from([magic(0x28, 0xb5, 0x2f, 0xfd)]);
-    await expect(textOf(['-'], { stdin })).rejects.toThrow(
+    await expect(textOf(['-'], { stdin, pipeInto: 'sluice tune -' })).rejects.toThrow(
       'Standard input is packed with zstd. Unpack it on the way: zstd -dc | sluice tune -',
     );
     expect(stdin.destroyed).toBe(true);

@@ -15,6 +15,8 @@ export interface ReadLogOptions {
   readonly onProgress?: (bytesRead: number, bytesTotal: number | undefined) => void;
   /** Hears of a gzipped file that was cut off, once what is there of it was taken: so many bytes, unpacked. Default: that is an error. */
   readonly onCutOff?: (path: string, bytes: number) => void;
+  /** Who could read a log from a pipe that unpacks it, such as `sluice tune -`: told where one is packed as it cannot be read. Default: nobody. */
+  readonly pipeInto?: string;
   /** What `-` reads. Default `process.stdin`. */
   readonly stdin?: AsyncIterable<Uint8Array>;
 }
@@ -27,11 +29,8 @@ const chunkBytes = 256 * 1024;
 export type TakeChunk = (chunk: Uint8Array, file: number) => void;
 
 /** Throws a `SluiceError` that names the file; a missing one is found before the first is read. What `take` throws comes through as it is. */
-export async function readLog(
-  paths: readonly string[],
-  take: TakeChunk,
-  { onProgress, onCutOff, stdin = process.stdin }: ReadLogOptions = {},
-): Promise<void> {
+export async function readLog(paths: readonly string[], take: TakeChunk, options: ReadLogOptions = {}): Promise<void> {
+  const { onProgress, stdin = process.stdin } = options;
   if (paths.length === 0) throw bad('There is no log to read. Name a file, several, or - for standard input.');
   if (paths.filter((path) => path === standardInput).length > 1)
     throw bad('Standard input (-) can be read once, and is named more often.');
@@ -45,7 +44,7 @@ export async function readLog(
     const takeOne = (chunk: Uint8Array) => {
       if (chunk.length > 0) take(chunk, file);
     };
-    await readOne(path, counting(bytesOf(path, stdin), counted), takeOne, onCutOff);
+    await readOne(path, counting(bytesOf(path, stdin), counted), takeOne, options);
   }
 }
 
@@ -99,7 +98,7 @@ async function readOne(
   path: string,
   source: AsyncGenerator<Uint8Array>,
   take: (chunk: Uint8Array) => void,
-  onCutOff: ReadLogOptions['onCutOff'],
+  { onCutOff, pipeInto }: ReadLogOptions,
 ): Promise<void> {
   const head = await headOf(source);
   const packed = compressions.find(({ magic }) => magic.every((byte, i) => head[i] === byte));
@@ -107,9 +106,11 @@ async function readOne(
     // Whoever writes into a pipe must not go on waiting for a reader.
     await source.return(undefined);
     const name = path === standardInput ? '' : ` ${path}`;
-    throw bad(
-      `${titleOf(path)} is packed with ${packed.name}. Unpack it on the way: ${packed.unpack}${name} | sluice tune -`,
-    );
+    const wayOut =
+      pipeInto === undefined
+        ? `Unpack it into a file first, with ${packed.unpack}${name}`
+        : `Unpack it on the way: ${packed.unpack}${name} | ${pipeInto}`;
+    throw bad(`${titleOf(path)} is packed with ${packed.name}. ${wayOut}`);
   }
   const whole = following(head, source);
   if (packed === undefined) for await (const chunk of whole) take(chunk);

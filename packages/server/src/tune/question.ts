@@ -36,11 +36,11 @@ export function bytesOf(text: string): number {
  * How much of a log is kept. An entry takes 24 bytes and about as much again in each of two analyses, a client some 250 bytes; the rest is for
  * reading, and for those whom a policy is asked about.
  */
-export function roomIn(bytes: number): { maxEntries: number; maxClients: number; maxReplayClients: number } {
+export function roomIn(bytes: number): { maxEntries: number; maxClients: number; replayBytes: number } {
   return {
     maxEntries: Math.floor((bytes * 0.5) / 64),
     maxClients: Math.floor((bytes * 0.25) / 256),
-    maxReplayClients: Math.floor((bytes * 0.15) / 64),
+    replayBytes: bytes * 0.15,
   };
 }
 
@@ -64,6 +64,8 @@ export function askedPolicy(flags: PolicyFlags, environment: Environment): Asked
   if (policy !== undefined) {
     if (config !== undefined || rule !== undefined)
       throw bad('--policy and --config are two ways to say the same: give one.');
+    if (tier !== undefined)
+      throw bad('--tier belongs to a rule of --config, and --policy is none: give one of the two.');
     return { policy: typedPolicy(policy), rule: undefined, ipv6Subnet: undefined };
   }
   if (config === undefined && rule === undefined) {

@@ -28,7 +28,7 @@ export function tuneText(report: TuneReport, top: number): string {
     ['How often clients call, at their busiest', distributionLines(report)],
     ['The most at once', burstLines(report, Math.min(top, 5))],
     ['Who stands out', separationLines(report, top)],
-    ...(report.asked ? [askedSection(report.asked, top)] : []),
+    ...(report.asked ? [askedSection(report.asked, aboutIn(report), top)] : []),
     [limitsTitle(report), limitLines(report)],
     ['Advice', adviceLines(report)],
   ];
@@ -109,6 +109,11 @@ function readLines({ logs, read, cutOff, trace, readingSeconds }: TuneReport): s
       'thinned',
       `of clients with less than ${countWords(trace.keptFromCalls)} calls one in ${trace.thinnedTo} was kept, and stands for the rest`,
     ]);
+  if (trace.clientsKeptLate > 0)
+    rows.push([
+      'late',
+      `${countedWords(trace.clientsKeptLate, 'client')} became busy later: the first calls are missing, and the others stand for them`,
+    ]);
   const lines = rows.map(([name, text]) => `${name.padEnd(9)}${text}`);
   if (read.malformed === 0) return lines;
   lines.push(`malformed ${countedWords(read.malformed, 'line')}, the first:`);
@@ -119,6 +124,11 @@ function readLines({ logs, read, cutOff, trace, readingSeconds }: TuneReport): s
       ),
     );
   return lines;
+}
+
+/** Before a number that some clients tell for others. */
+function aboutIn({ trace }: TuneReport): string {
+  return trace.thinnedTo > 1 ? 'about ' : '';
 }
 
 function clientsText({ clients, clientsErrorRatio, clientsKept }: TuneReport['trace']): string {
@@ -198,15 +208,11 @@ function separationLines({ separation }: TuneReport, top: number): string[] {
 
 function askedSection(
   { whatIf, replay, replayNote, notes }: AskedReport,
+  about: string,
   top: number,
 ): [title: string, lines: string[]] {
   const { policy } = whatIf;
-  const lines = [...outcomeLines(whatIf), ...notes.flatMap(paragraph)];
-  if (replay !== undefined && replay.beyondMemory > 0) {
-    lines.push(
-      ...paragraph('There were more clients than fit: what was refused is not exact. Give more with --max-memory.'),
-    );
-  }
+  const lines = [...outcomeLines(whatIf, about), ...notes.flatMap(paragraph)];
   if (whatIf.mostRefused.length > 0) lines.push('', ...tableLines(refusedRows(whatIf, top)));
   if (replayNote !== undefined) lines.push('', ...paragraph(replayNote));
   if (replay !== undefined) lines.push(...routeLines(replay, replayNote === undefined, top));
@@ -235,19 +241,21 @@ function routeLines({ refusedCalls, routes, statuses }: PolicyReplayReport, isSa
   return lines;
 }
 
-function outcomeLines(found: WhatIf): string[] {
+function outcomeLines(found: WhatIf, about: string): string[] {
   const { refusedCalls, calls, refusedCallRatio, refusedClients, clients, refusedClientRatio, worstWindow } = found;
+  const whole = (count: number) => countWords(Math.round(count));
   const lines = [
-    `calls    ${countWords(refusedCalls)} of ${countWords(calls)}, ${percentWords(refusedCallRatio)}`,
-    `clients  ${countWords(refusedClients)} of ${countWords(clients)}, ${percentWords(refusedClientRatio)}`,
+    `calls    ${about}${whole(refusedCalls)} of ${whole(calls)}, ${percentWords(refusedCallRatio)}`,
+    `clients  ${about}${countWords(refusedClients)} of ${countWords(clients)}, ${percentWords(refusedClientRatio)}`,
   ];
-  if (found.cost !== calls)
+  // Sums of what stands for more than itself round.
+  if (Math.abs(found.cost - calls) > 1e-9 * calls)
     lines.push(
-      `cost     ${countWords(found.refusedCost)} of ${countWords(found.cost)}, ${percentWords(found.refusedCostRatio)}`,
+      `cost     ${about}${countWords(found.refusedCost)} of ${countWords(found.cost)}, ${percentWords(found.refusedCostRatio)}`,
     );
   if (found.delayedCalls > 0)
     lines.push(
-      `delayed  ${countedWords(found.delayedCalls, 'call')}, by up to ${windowWords(Math.ceil(found.delayMsMax))}`,
+      `delayed  ${about}${countedWords(Math.round(found.delayedCalls), 'call')}, by up to ${windowWords(Math.ceil(found.delayMsMax))}`,
     );
   lines.push(
     `passed   at most ${countWords(worstWindow.cost)} of one client in any ${durationText(found.policy.window ?? 1)}, where the limit is ${countWords(worstWindow.limit)}`,
@@ -283,10 +291,14 @@ function limitsTitle({ limits: { refuse } }: TuneReport): string {
   return `The smallest limits that refuse at most ${percentWords(refuse.share)} of the ${refuse.of}`;
 }
 
+function nameOfLimit({ algorithm, variant }: Pick<LimitRow, 'algorithm' | 'variant'>): string {
+  return variant === '' ? algorithm : `${algorithm}, ${variant}`;
+}
+
 function limitLines({ limits }: TuneReport): string[] {
   const rows: Row[] = [['algorithm', 'limit', 'calls refused', 'clients refused', 'calls delayed']];
   const rowOf = (row: LimitRow): Row => [
-    row.variant === '' ? row.algorithm : `${row.algorithm}, ${row.variant}`,
+    nameOfLimit(row),
     `${countWords(row.limit)}/${durationText(row.windowMs)}`,
     percentWords(row.refusedCallRatio),
     percentWords(row.refusedClientRatio),
@@ -298,7 +310,11 @@ function limitLines({ limits }: TuneReport): string[] {
     windowMs = row.windowMs;
     rows.push(rowOf(row));
   }
-  const lines = tableLines(rows);
+  const lines = limits.rows.length === 0 ? [] : tableLines(rows);
+  if (limits.withoutLimit.length > 0) {
+    const none = limits.withoutLimit.map((each) => `${nameOfLimit(each)}, in ${windowWords(each.windowMs)}`);
+    lines.push(...paragraph(`No limit does, however large, of ${none.join('; ')}.`));
+  }
   for (const { windowMs: ms, quantiles } of limits.neverRefused) {
     const enough = quantiles.map(
       ({ ratio, limit }) => `${countWords(limit)} for ${ratio === 1 ? 'all' : percentWords(ratio)}`,
@@ -322,13 +338,13 @@ function limitLines({ limits }: TuneReport): string[] {
   return lines;
 }
 
-function adviceLines({ advice }: TuneReport): string[] {
-  const { policy, reasons, warnings, refuses } = advice;
+function adviceLines(report: TuneReport): string[] {
+  const { policy, reasons, warnings, refuses } = report.advice;
   return [
     `${policy.algorithm}, ${policyWords(policy)}`,
     ...reasons.flatMap(paragraph),
     ...paragraph(
-      `On this log it would have refused ${percentWords(refuses.refusedCallRatio)} of the calls and ${percentWords(refuses.refusedClientRatio)} of the clients.`,
+      `On this log it would have refused ${aboutIn(report)}${percentWords(refuses.refusedCallRatio)} of the calls and ${percentWords(refuses.refusedClientRatio)} of the clients.`,
     ),
     ...warnings.flatMap((warning) => paragraph(`Mind: ${warning}`)),
   ];

@@ -181,6 +181,76 @@ describe('sluice tune', () => {
     expect(out).toMatch(/route +of all refused\n +GET \/login +100%/);
   });
 
+  test('does not say what was refused line by line where there are more clients than fit', async () => {
+    // Each comes once, so nobody is refused; a full store would refuse all who come after it is full.
+    const strangers = Array.from({ length: 40_000 }, (_, i) => ({
+      atMs: i,
+      ip: `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`,
+    }));
+    const options = {
+      policy: '{"algorithm":"sliding-log","limit":5,"window":"1h"}',
+      maxMemory: '64MB',
+      algorithm: 'gcra',
+    };
+    const log = logOf(formats.csv!(strangers));
+    const { code, out } = await run(log, options);
+    expect(code).toBe(0);
+    expect(out).toMatch(/calls +0 of 40,000, 0%/);
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      'Which routes were refused is not said: that is told line by line, and there were more clients at once than fit. Give more with --max-memory.',
+    );
+    expect(out).not.toMatch(/would have been refused|late lines/);
+    const { asked } = await reportOf(log, options);
+    expect(asked).not.toHaveProperty('replay');
+    expect(asked!.replayNote).toContain('more clients at once than fit');
+    expect((await reportOf(log, { ...options, maxMemory: '1GB' })).asked!.replay).toMatchObject({ refusedCalls: 0 });
+  });
+
+  test('tells of a thinned log about how much, and exactly line by line', async () => {
+    // Too many clients to keep; some begin to call much when the log is already being thinned.
+    const strangers = Array.from({ length: 80_000 }, (_, i) => ({
+      atMs: i * 20,
+      ip: `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`,
+    }));
+    const regulars = Array.from({ length: 60_000 }, (_, i) => ({ atMs: i * 10 + 1_400_000, ip: `192.0.2.${i % 250}` }));
+    const log = logOf(formats.csv!([...strangers, ...regulars].sort((a, b) => a.atMs - b.atMs)));
+    const options = { policy: '{"algorithm":"gcra","limit":5,"window":"1m"}', maxMemory: '64MB', algorithm: 'gcra' };
+    const { trace, asked } = await reportOf(log, options);
+    expect(trace.thinnedTo).toBeGreaterThan(1);
+    expect(trace).toMatchObject({ lateLines: 0, clientsKeptLate: expect.any(Number) });
+    expect(trace.clientsKeptLate).toBeGreaterThan(50);
+    const { out } = await run(log, options);
+    expect(out).toMatch(/calls +about [\d,]+ of 1[34]\d,\d{3}, \d+%/);
+    expect(out).toMatch(
+      /late +\d+ clients became busy later: the first calls are missing, and the others stand for them\n/,
+    );
+    expect(out).toMatch(/it would have refused about/);
+    const told = out.replace(/\s+/g, ' ');
+    expect(told).toContain(
+      `of all clients and not of a sample: by that, ${asked!.replay!.refusedCalls.toLocaleString('en-US')} calls`,
+    );
+    expect(told).not.toContain('late lines');
+    expect(Math.abs(asked!.whatIf.refusedCalls / asked!.replay!.refusedCalls - 1)).toBeLessThan(0.02);
+  });
+
+  test('reads the rest of a log of which a line has an absurd time or cost, and names the line', async () => {
+    const log = logOf(['t_ms,client,cost', '0,a,1', '9999999999999999,b,1', '5,b,1e308', '6,b,1']);
+    const report = await reportOf(log, { key: 'client', policy: limit });
+    expect(report.read).toMatchObject({ read: 2, malformed: 2, firstMalformed: [{ line: 3 }, { line: 4 }] });
+    const { out } = await run(log, { key: 'client' });
+    expect(out).not.toMatch(/∞|NaN/);
+  });
+
+  test('says so where no limit refuses little enough', async () => {
+    const log = logOf(['t_ms,client,cost', ...[0, 1, 2, 3].map((atMs) => `${atMs},a,900000000000000`)]);
+    const { code, out } = await run(log, { key: 'client', algorithm: 'sliding-log' });
+    expect(code).toBe(0);
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      'No limit does, however large, of sliding-log, in a minute; sliding-log, in an hour.',
+    );
+    expect(out.replace(/\s+/g, ' ')).toContain('No limit refuses at most 0.1% of the calls');
+  });
+
   test('reads each file in its own format, with its own lines', async () => {
     const files = [
       logOf([...formats.combined!(calls.slice(0, 2000)), 'not combined']),
@@ -362,6 +432,10 @@ describe('sluice tune', () => {
       [{ rule: 'per-ip' }, '--rule per-ip needs --config'],
       [{ tier: 'free' }, '--tier belongs to --config and --rule'],
       [{ config, policy: limit }, 'give one'],
+      [
+        { tier: 'free', policy: limit },
+        '--tier belongs to a rule of --config, and --policy is none: give one of the two.',
+      ],
     ] as const) {
       const { code, out, error } = await run(log, options);
       expect([code, out]).toEqual([2, '']);

@@ -101,7 +101,7 @@ export interface TuneReport {
 export interface AskedReport {
   /** Who: by the trace, in the order of time. */
   readonly whatIf: WhatIf;
-  /** What: by the lines, in their own order. Undefined where that order says nothing. */
+  /** What: by the lines, in their own order. Undefined where that order says nothing, or where the clients did not fit. */
   readonly replay: PolicyReplayReport | undefined;
   /** Why the lines say nothing, or something else than the trace; a sentence. */
   readonly replayNote: string | undefined;
@@ -135,7 +135,7 @@ async function analyse(options: TuneOptions, streams: TuneStreams): Promise<Tune
   checkLimitsOptions({ windowsMs, refuse, algorithms });
   const top = options.top ?? usual.top;
   const room = roomIn(bytesOf(options.maxMemory ?? usual.maxMemory));
-  const replay = asked && policyReplay(asked.policy, { maxClients: room.maxReplayClients, top });
+  const replay = asked && policyReplay(asked.policy, { maxBytes: room.replayBytes, top });
   const ipv6Subnet = options.ipv6Subnet ?? asked?.ipv6Subnet;
   const readOptions = { ...readerOptions({ ...options, ipv6Subnet }), key };
   const logs = await inOrderOfTime(options.logs, readOptions);
@@ -187,19 +187,35 @@ function askedReport(
   key: string,
   found: WhatIf,
   replay: PolicyReplayReport,
-  { stepsBack }: TraceReport,
+  trace: TraceReport,
 ): AskedReport {
   const notes = rule === undefined ? [] : notesOf(rule, key);
-  if (stepsBack > 0) {
-    const replayNote =
-      'Which routes were refused is not said: that is told line by line, and the time of the lines went back. Give logs that overlap one at a time.';
+  const whyNot = whyNoReplay(replay, trace);
+  if (whyNot !== undefined) {
+    const replayNote = `Which routes were refused is not said: that is told line by line, and ${whyNot}`;
     return { whatIf: found, replay: undefined, replayNote, notes };
   }
   const isSame = replay.refusedCalls === found.refusedCalls;
   const replayNote = isSame
     ? undefined
-    : `Routes and answers are told line by line, late lines at the latest time: by that, ${countedWords(replay.refusedCalls, 'call')} would have been refused. These are shares of them.`;
+    : `${['Routes and answers are told line by line', ...whyOtherwise(trace)].join(', ')}: by that, ${countedWords(replay.refusedCalls, 'call')} would have been refused. These are shares of them.`;
   return { whatIf: found, replay, replayNote, notes };
+}
+
+function whyNoReplay({ isBeyondMemory }: PolicyReplayReport, { stepsBack }: TraceReport): string | undefined {
+  if (stepsBack > 0) return 'the time of the lines went back. Give logs that overlap one at a time.';
+  if (isBeyondMemory) return 'there were more clients at once than fit. Give more with --max-memory.';
+  return undefined;
+}
+
+/** Why the lines say something else than the trace. */
+function whyOtherwise({ lateLines, thinnedTo, isCoarse, hasAveragedCosts }: TraceReport): string[] {
+  const reasons: string[] = [];
+  if (thinnedTo > 1) reasons.push('of all clients and not of a sample');
+  if (isCoarse) reasons.push("by the log's own clock and not by the tick");
+  if (hasAveragedCosts) reasons.push('each at its own cost');
+  if (lateLines > 0) reasons.push('late lines at the latest time');
+  return reasons;
 }
 
 async function readTrace(
@@ -224,6 +240,7 @@ async function readTrace(
     await readLog(logs, (chunk, file) => reader.push(chunk, file), {
       onProgress: (bytes, total) => progress.read(bytes, total, reader.report().lines),
       onCutOff: (file, bytes) => cutOff.push({ file, bytes }),
+      pipeInto: 'sluice tune -',
       ...(stdin === undefined ? {} : { stdin }),
     });
     reader.end();

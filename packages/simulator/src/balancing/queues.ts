@@ -11,6 +11,7 @@
 import type { Balancer, Picked } from 'sluice/balance';
 import { Heap } from '../heap.ts';
 import { type Random, random } from '../random.ts';
+import { rankOfP99 } from '../scenario/samples.ts';
 
 export interface QueueOptions {
   readonly servers: number;
@@ -30,7 +31,7 @@ export interface Response {
   readonly mean: number;
   /** How far the mean is from that of a run without end, by chance: its standard error. */
   readonly standardError: number;
-  /** What one of a hundred exceeds. */
+  /** What at most one of a hundred exceeds. */
   readonly p99: number;
 }
 
@@ -105,7 +106,7 @@ function responseOf(options: QueueOptions, doneAt: (call: Call) => number): Resp
   const mean = meanOf(responses);
   const standardError = standardErrorOf(responses);
   responses.sort();
-  return { mean, standardError, p99: responses[Math.floor(0.99 * calls)]! };
+  return { mean, standardError, p99: responses[rankOfP99(calls) - 1]! };
 }
 
 function meanOf(values: Float64Array): number {

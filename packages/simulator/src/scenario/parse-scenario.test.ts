@@ -172,7 +172,21 @@ describe('a mistake is told with its place, what it must be, and what it is', ()
     ],
     [
       { ...servers, balance: { kind: 'random', health: { outliers: { ejectFor: 0 } } } },
-      'balance.health: ejectFor must be',
+      'balance.health.outliers: ejectFor must be',
+    ],
+    ...(['outliers', 'breaker', 'slowStart', 'checks'] as const).flatMap((field) =>
+      [null, false, 0, 'x', []].map((value): [object, string] => [
+        { ...servers, balance: { kind: 'random', health: { [field]: value } } },
+        `balance.health.${field} must be an object`,
+      ]),
+    ),
+    [
+      { ...servers, balance: { kind: 'random', health: { breaker: { probe: 1 } } } },
+      'balance.health.breaker: circuitBreaker options has no field "probe"',
+    ],
+    [
+      { ...servers, balance: { kind: 'random', health: { panicBelow: null } } },
+      'balance.health.panicBelow must be a number from 0 to 1, got null.',
     ],
     [{ ...servers, servers: { count: 0 } }, 'servers.count must be a whole number from 1 to 10000, got 0.'],
     [{ ...servers, servers: { count: 2, weights: { C: 1 } } }, 'servers.weights.C is no server. There are: A, B.'],

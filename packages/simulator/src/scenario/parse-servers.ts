@@ -126,10 +126,14 @@ export function parseBalance(data: unknown, place: string, problems: Problems): 
 function parseHealth(data: unknown, place: string, problems: Problems): Balance['health'] {
   const health = problems.record(place, data, ['checks', 'outliers', 'breaker', 'slowStart', 'panicBelow']);
   if (health.checks !== undefined) checkChecks(health.checks, `${place}.checks`, problems);
-  problems.attempt(place, () => {
-    const { checks: _, ...others } = health;
-    healthChecked(roundRobin(['A']), others).close();
-  });
+  if (health.panicBelow !== undefined) problems.number(`${place}.panicBelow`, health.panicBelow, { max: 1 });
+  for (const field of ['outliers', 'breaker', 'slowStart']) {
+    const value = health[field];
+    if (value === undefined) continue;
+    if (isRecord(value))
+      problems.attempt(`${place}.${field}`, () => healthChecked(roundRobin(['A']), { [field]: value }).close());
+    else problems.wrong(`${place}.${field}`, 'an object of options', value);
+  }
   return health as Balance['health'];
 }
 

@@ -25,10 +25,15 @@ export class Samples {
     return this.count === 0 ? undefined : this.most;
   }
 
-  /** What one of a hundred exceeds. */
+  /** What at most one of a hundred exceeds. */
   get p99(): number | undefined {
     if (this.count === 0) return undefined;
     const sorted = this.values.slice(0, this.count).sort();
-    return sorted[Math.min(this.count - 1, Math.floor(0.99 * this.count))];
+    return sorted[rankOfP99(this.count) - 1];
   }
+}
+
+/** Nearest rank, from 1: the first of so many in order that at most one of a hundred exceeds. A product with 0.99 could round above a whole number. */
+export function rankOfP99(count: number): number {
+  return Math.ceil((99 * count) / 100);
 }

@@ -38,7 +38,7 @@ export function LimitsPanel({ windowMs, log }: { readonly windowMs: number; read
           caption="Smallest limits by algorithm"
           rows={limits.rows}
           keyOf={({ algorithm, variant }) => `${algorithm} ${variant}`}
-          whenEmpty="None."
+          whenEmpty="No limit does, however large."
           columns={[
             {
               title: 'algorithm',

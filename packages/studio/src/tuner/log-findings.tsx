@@ -51,7 +51,11 @@ export function LogFindings(props: LogFindingsProps) {
               {log.problem}
             </p>
           )}
-          {result === undefined ? <p class="quiet">Counting…</p> : <Outcome result={result} isBusy={isBusy} />}
+          {result === undefined ? (
+            <p class="quiet">Counting…</p>
+          ) : (
+            <Outcome result={result} isBusy={isBusy} about={summary.trace.thinnedTo > 1 ? 'about ' : ''} />
+          )}
         </Panel>
       </div>
       {result !== undefined && (
@@ -191,20 +195,28 @@ function RuleControls({ choice, most, onChoice }: RuleControlsProps) {
   );
 }
 
-function Outcome({ result, isBusy }: { readonly result: WhatIfData; readonly isBusy: boolean }) {
+interface OutcomeProps {
+  readonly result: WhatIfData;
+  readonly isBusy: boolean;
+  /** Stands before what some clients tell for others. */
+  readonly about: string;
+}
+
+function Outcome({ result, isBusy, about }: OutcomeProps) {
+  const counted = (count: number) => `${about}${countWords(Math.round(count))}`;
   const { refusedCalls, refusedCallRatio, refusedClients, refusedClientRatio, delayedCalls, worstWindow } = result;
   return (
     <dl class="figures" aria-busy={isBusy}>
       <div>
         <dt>calls refused</dt>
         <dd>
-          {percentWords(refusedCallRatio)} <small>{countWords(refusedCalls)}</small>
+          {percentWords(refusedCallRatio)} <small>{counted(refusedCalls)}</small>
         </dd>
       </div>
       <div>
         <dt>clients refused</dt>
         <dd>
-          {percentWords(refusedClientRatio)} <small>{countWords(refusedClients)}</small>
+          {percentWords(refusedClientRatio)} <small>{counted(refusedClients)}</small>
         </dd>
       </div>
       <div>
@@ -216,7 +228,7 @@ function Outcome({ result, isBusy }: { readonly result: WhatIfData; readonly isB
       {delayedCalls > 0 && (
         <div>
           <dt>calls delayed</dt>
-          <dd>{countWords(delayedCalls)}</dd>
+          <dd>{counted(delayedCalls)}</dd>
         </div>
       )}
     </dl>

@@ -122,6 +122,16 @@ describe('advice', () => {
     expect(adviceYaml(adviceFor(people))).not.toContain('must bring its cost');
   });
 
+  test('does not say that the largest limit is enough where it is not', () => {
+    const huge = [0, 1, 2, 3].map((atMs) => ({ atMs, client: 'a', cost: 9e14 }));
+    const { reasons, refuses } = adviceFor(huge, { cost: 'bytes' });
+    expect(refuses.refusedCallRatio).toBe(0.75);
+    expect(reasons.join(' ')).toContain(
+      'No limit refuses at most 0.1% of the calls: 1,000,000,000,000,000 of bytes a second is the largest that there is, and refuses more.',
+    );
+    expect(reasons.join(' ')).not.toMatch(/smallest limit|no more is refused/);
+  });
+
   test('says which networks IPv6 was counted by, where rules would count by others', () => {
     expect(adviceYaml(adviceFor(people, { ipv6Subnet: 64 }))).toContain('\nipv6Subnet: 64\nrules:\n');
     expect(adviceYaml(adviceFor(people, { ipv6Subnet: 56 }))).not.toContain('ipv6Subnet');

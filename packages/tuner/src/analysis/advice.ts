@@ -12,6 +12,7 @@ import type { Trace } from '../trace/trace.ts';
 import { neededBurstsByClient } from './bursts.ts';
 import { clientRuns } from './client-runs.ts';
 import type { Distribution } from './distribution.ts';
+import { largestLimit } from './limit-steps.ts';
 import { limitsFor, type RefuseShare } from './limits.ts';
 import { roundUp } from './round-up.ts';
 import type { Separation } from './separation.ts';
@@ -111,8 +112,10 @@ function limitOf(trace: Trace, distribution: Distribution, separation: Separatio
   const { refuse = usualShare } = options;
   const windowMs = options.windowMs ?? fittingWindowMs(trace, distribution);
   const [row] = limitsFor(trace, { windowsMs: [windowMs], refuse, algorithms: ['token-bucket'] }).rows;
-  const limit = roundUp(row?.limit ?? 1);
+  const limit = row === undefined ? largestLimit : roundUp(row.limit);
   const rounded = limit === row?.limit ? '' : `; rounded up, ${countWords(limit)}`;
+  const rate = rateWords(row?.limit ?? limit, windowMs, unitWords(options.cost));
+  const share = `at most ${percentWords(refuse.share)} of the ${refuse.of}`;
   const reason = separation.isClear
     ? ''
     : `${separation.reason.replace(/\.$/, '')}, so the limit follows from what may be refused.`;
@@ -122,7 +125,9 @@ function limitOf(trace: Trace, distribution: Distribution, separation: Separatio
     basis: 'share',
     reasons: [
       ...(reason === '' ? [] : [reason]),
-      `${rateWords(row?.limit ?? 1, windowMs, unitWords(options.cost))} is the smallest limit that refuses at most ${percentWords(refuse.share)} of the ${refuse.of}${rounded}.`,
+      row === undefined
+        ? `No limit refuses ${share}: ${rate} is the largest that there is, and refuses more.`
+        : `${rate} is the smallest limit that refuses ${share}${rounded}.`,
     ],
   };
 }
@@ -154,8 +159,9 @@ function withBurst(trace: Trace, { limit, windowMs, basis }: FoundLimit, refuse:
     const policy = gcra({ limit, window: windowMs, burst });
     const refuses = whatIf(trace, policy);
     const refused = refuse.of === 'calls' ? refuses.refusedCallRatio : refuses.refusedClientRatio;
-    if (burst < limit && basis === 'share' && refused > refuse.share) continue;
-    return { policy, refuses, reason: burstReason(needed, { burst, first, limit, unit }) };
+    const isEnough = basis !== 'share' || refused <= refuse.share;
+    if (burst < limit && !isEnough) continue;
+    return { policy, refuses, reason: burstReason(needed, { burst, first, limit, unit, isEnough }) };
   }
 }
 
@@ -164,9 +170,13 @@ interface Bursts {
   readonly first: number;
   readonly limit: number;
   readonly unit: string;
+  /** With it, no more is refused than was allowed for. */
+  readonly isEnough: boolean;
 }
 
-function burstReason(needed: number | undefined, { burst, first, limit, unit }: Bursts): string {
+function burstReason(needed: number | undefined, { burst, first, limit, unit, isEnough }: Bursts): string {
+  if (needed === undefined && !isEnough)
+    return 'Every client is above the limit in some window; the burst is the limit.';
   if (needed === undefined)
     return 'Every client is above the limit in some window. What it left unused before makes up for that: with this burst no more is refused than was allowed for.';
   if (first === limit) return 'Those who stay within the limit need so much of it at once that the burst is the limit.';

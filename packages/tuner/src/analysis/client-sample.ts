@@ -74,6 +74,7 @@ function runsOf(runs: ClientRuns, clients: readonly number[], timesOf: (client: 
       nameOf: (client) => clientList.nameOf(clients[client]!),
       callsOf: (client) => clientList.callsOf(clients[client]!),
       weightOf: (client) => clientList.weightOf(clients[client]!) * timesOf(clients[client]!),
+      callWeightOf: (client) => clientList.callWeightOf(clients[client]!) * timesOf(clients[client]!),
     },
   });
 }

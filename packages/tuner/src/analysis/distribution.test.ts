@@ -14,6 +14,7 @@ const listOf = (weights: readonly number[]): Trace['clientList'] => ({
   nameOf: String,
   callsOf: () => 1,
   weightOf: (client) => weights[client]!,
+  callWeightOf: (client) => weights[client]!,
 });
 
 test('a peak is the most in any window; a call exactly one window old no longer counts', () => {

@@ -10,6 +10,7 @@ import { type Bin, binsOf, largest, type Quantiles, quantilesOf, spreadOf } from
 export interface Distribution {
   /** Clients; where the log was thinned, how many they stand for. */
   readonly clients: number;
+  /** Where the log was thinned, how many they stand for: about as many as it has. */
   readonly calls: number;
   readonly spanMs: number;
   readonly windows: readonly WindowDistribution[];
@@ -56,8 +57,9 @@ export function distributionOf(
   const means = new Float64Array(clientList.count);
   let calls = 0;
   for (let client = 0; client < clientList.count; client += 1) {
-    means[client] = (clientList.callsOf(client) * 1000) / spanMs;
-    calls += clientList.callsOf(client) * clientList.weightOf(client);
+    const stoodFor = clientList.callsOf(client) * clientList.callWeightOf(client);
+    means[client] = ((stoodFor / clientList.weightOf(client)) * 1000) / spanMs;
+    calls += stoodFor;
   }
   const meansSpread = spreadOf(means, clientList);
   return {

@@ -11,7 +11,7 @@ export function firstGuess(runs: ClientRuns, windowMs: number, { share, of }: Re
   const reached = new Map<number, number>();
   let total = 0;
   for (let client = 0; client < clientList.count; client += 1) {
-    const weight = clientList.weightOf(client);
+    const weight = clientList.callWeightOf(client);
     const end = starts[client + 1]!;
     for (let entry = starts[client]!; entry < end; ) {
       const windowEndMs = (Math.floor(atMs[entry]! / windowMs) + 1) * windowMs;

@@ -71,7 +71,12 @@ describe('the smallest limit that fits', () => {
     expect(smallestLimit(fits, 1)).toBe(500);
   });
 
-  test('ends where nothing fits', () => {
-    expect(smallestLimit(() => false, 5)).toBe(1e15);
+  it.each([1, 5, 1e15])('is none where none fits, from a guess of %d', (guess) => {
+    expect(smallestLimit(() => false, guess)).toBeUndefined();
+    expect(smallestLimit((limit) => limit === 5, guess)).toBeUndefined();
+  });
+
+  it.each([1, 5, 1e15])('may be the largest that there is, from a guess of %d', (guess) => {
+    expect(smallestLimit(from(1e15), guess)).toBe(1e15);
   });
 });

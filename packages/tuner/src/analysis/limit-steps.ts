@@ -25,22 +25,24 @@ function stepOf(limit: number): number {
   return 100 + decade * mantissas.length + (mantissa < 0 ? mantissas.length : mantissa);
 }
 
-/** As far as limits go: 10^15. */
-const lastStep = stepOf(1e15);
+/** As far as limits go. */
+export const largestLimit = 1e15;
+const lastStep = stepOf(largestLimit);
 
-/** The smallest of the limits that fits, where larger ones do. */
-export function smallestLimit(fits: (limit: number) => boolean, guess: number): number {
-  return limitAt(smallestStep((step) => fits(limitAt(step)), Math.max(1, stepOf(guess))));
+/** The smallest of the limits that fits, where larger ones do; undefined where none does. */
+export function smallestLimit(fits: (limit: number) => boolean, guess: number): number | undefined {
+  const step = smallestStep((each) => fits(limitAt(each)), Math.max(1, stepOf(guess)));
+  return step === undefined ? undefined : limitAt(step);
 }
 
 /**
  * The lowest step that fits, where higher ones do. Where the next higher one refuses too much all the same, a step was a stroke of luck: then the
  * search goes on above the two, and never below them again.
  */
-function smallestStep(fits: (step: number) => boolean, guess: number): number {
+function smallestStep(fits: (step: number) => boolean, guess: number): number | undefined {
   let tooLow = 0;
   let found = lowestAbove(fits, tooLow, Math.min(guess, lastStep));
-  while (found < lastStep && !fits(found + 1)) {
+  while (found !== undefined && found < lastStep && !fits(found + 1)) {
     tooLow = found + 1;
     found = lowestAbove(fits, tooLow, Math.min(found + 2, lastStep));
   }
@@ -48,7 +50,7 @@ function smallestStep(fits: (step: number) => boolean, guess: number): number {
 }
 
 /** Goes away from a guess in growing strides, then halves what is between. */
-function lowestAbove(fits: (step: number) => boolean, floor: number, guess: number): number {
+function lowestAbove(fits: (step: number) => boolean, floor: number, guess: number): number | undefined {
   let tooLow = floor;
   let high = guess;
   let stride = Math.max(1, Math.round(guess / 100));
@@ -60,10 +62,11 @@ function lowestAbove(fits: (step: number) => boolean, floor: number, guess: numb
     tooLow = Math.max(floor, high - stride);
   } else {
     do {
+      if (high === lastStep) return undefined;
       tooLow = high;
       high = Math.min(lastStep, high + stride);
       stride *= 2;
-    } while (high < lastStep && !fits(high));
+    } while (!fits(high));
   }
   return halve(fits, tooLow, high);
 }

@@ -52,6 +52,18 @@ describe('limits', () => {
     });
   });
 
+  test('are none where the largest that there is refuses too much', () => {
+    const huge = [0, 1, 2].map((atMs) => ({ atMs, client: 'a', cost: 9e14 }));
+    const { rows, withoutLimit } = limitsOf(huge, { algorithms: ['sliding-log', 'gcra'] });
+    expect(rows).toEqual([]);
+    expect(withoutLimit).toEqual([
+      { algorithm: 'sliding-log', variant: '', windowMs: minuteMs },
+      { algorithm: 'gcra', variant: 'burst as the limit', windowMs: minuteMs },
+      { algorithm: 'gcra', variant: 'burst a tenth', windowMs: minuteMs },
+    ]);
+    expect(limitsOf(huge.slice(0, 1), { algorithms: ['sliding-log'] }).rows).toMatchObject([{ limit: 9e14 }]);
+  });
+
   test('of one burst are the burst, save where a burst is only a part of the limit', () => {
     const { rows } = limitsOf([{ atMs: 0, client: 'a', calls: 50 }], { refuse: { share: 0, of: 'clients' } });
     expect(byName(rows)).toEqual({

@@ -42,6 +42,8 @@ export interface LimitsOptions {
 export interface Limits {
   readonly refuse: RefuseShare;
   readonly rows: readonly LimitRow[];
+  /** What has no row: the largest limit that there is refuses too much. */
+  readonly withoutLimit: readonly { readonly algorithm: string; readonly variant: string; readonly windowMs: number }[];
   readonly notTried: readonly { readonly algorithm: string; readonly reason: string }[];
   /** Of each window: the smallest limit under which a client would never have been refused by an exact log. */
   readonly neverRefused: readonly NeverRefused[];
@@ -85,6 +87,7 @@ export function limitsFor(trace: Trace, options: LimitsOptions): Limits {
   const candidates = chosen(options.algorithms);
   const { runs, oneIn } = clientSample(clientRuns(trace), mostEntries);
   const rows: LimitRow[] = [];
+  const withoutLimit: { algorithm: string; variant: string; windowMs: number }[] = [];
   windowsMs.forEach((windowMs, i) => {
     const search = new Search(runs, windowMs, refuse);
     // What fits one algorithm is close to what fits the next.
@@ -94,6 +97,11 @@ export function limitsFor(trace: Trace, options: LimitsOptions): Limits {
       if (candidate.isOfRate && i > 0) return;
       onProgress?.((i * candidates.length + j) / (windowsMs.length * candidates.length), candidate.algorithm);
       const row = search.rowOf(candidate, guess);
+      if (row === undefined) {
+        const { algorithm, variant } = candidate;
+        withoutLimit.push({ algorithm, variant, windowMs });
+        return;
+      }
       guess = row.limit;
       rows.push(row);
     });
@@ -102,6 +110,7 @@ export function limitsFor(trace: Trace, options: LimitsOptions): Limits {
   return {
     refuse,
     rows,
+    withoutLimit,
     notTried,
     neverRefused: windowsMs.map((windowMs) => {
       const limits = enoughFor(runs, windowMs, shownRatios);
@@ -145,14 +154,14 @@ class Search {
   private readonly most: number;
 
   constructor(runs: ClientRuns, windowMs: number, refuse: RefuseShare) {
-    const { count, callsOf, weightOf } = runs.clientList;
+    const { count, callsOf, weightOf, callWeightOf } = runs.clientList;
     this.runs = runs;
     this.windowMs = windowMs;
     this.of = refuse.of;
     this.order = largestFirst(runs.peaks(windowMs));
     let [calls, clients] = [0, 0];
     for (let client = 0; client < count; client += 1) {
-      calls += weightOf(client) * callsOf(client);
+      calls += callWeightOf(client) * callsOf(client);
       clients += weightOf(client);
     }
     this.calls = calls;
@@ -161,7 +170,7 @@ class Search {
     this.most = refuse.share * (refuse.of === 'calls' ? this.calls : this.clients) * (1 + 1e-9);
   }
 
-  rowOf(candidate: LimitCandidate, guess: number): LimitRow {
+  rowOf(candidate: LimitCandidate, guess: number): LimitRow | undefined {
     const tried = new Map<number, Refused>();
     const fits = (limit: number) => {
       const refused = this.refusedWithin(undelayed(candidate.policyFor(limit, this.windowMs)), this.most);
@@ -169,6 +178,7 @@ class Search {
       return refused !== undefined;
     };
     const limit = smallestLimit(fits, guess);
+    if (limit === undefined) return undefined;
     const policy = candidate.policyFor(limit, this.windowMs);
     // Who looks for a share of clients has counted no calls, and who looks at refusals no delays.
     const isKnown = this.of === 'calls' && !canDelay(policy);
@@ -196,9 +206,10 @@ class Search {
       if (peaks !== undefined && isWithin(peaks[client]!, replay.most)) continue;
       const weight = this.runs.clientList.weightOf(client);
       const isSure = refusedPeaks !== undefined && isWithin(policy.limit, refusedPeaks[client]!);
-      const enough = isOfClients ? 0 : (most - refused.calls) / weight;
+      const callWeight = this.runs.clientList.callWeightOf(client);
+      const enough = isOfClients ? 0 : (most - refused.calls) / callWeight;
       const calls = isSure ? 1 : this.refusedOf(client, replay, enough).calls;
-      refused.calls += calls * weight;
+      refused.calls += calls * callWeight;
       refused.clients += Math.sign(calls) * weight;
       if ((isOfClients ? refused.clients : refused.calls) > most) return undefined;
     }
@@ -212,11 +223,11 @@ class Search {
     const refused = { calls: 0, clients: 0, delayedCalls: 0 };
     for (const client of this.order) {
       if (peaks !== undefined && isWithin(peaks[client]!, replay.most)) continue;
-      const weight = this.runs.clientList.weightOf(client);
+      const { weightOf, callWeightOf } = this.runs.clientList;
       const own = this.refusedOf(client, replay, Number.POSITIVE_INFINITY);
-      refused.calls += own.calls * weight;
-      refused.delayedCalls += own.delayedCalls * weight;
-      refused.clients += Math.sign(own.calls) * weight;
+      refused.calls += own.calls * callWeightOf(client);
+      refused.delayedCalls += own.delayedCalls * callWeightOf(client);
+      refused.clients += Math.sign(own.calls) * weightOf(client);
     }
     return refused;
   }

@@ -39,6 +39,7 @@ export function madeTrace(entries: readonly MadeEntry[], options: MadeTraceOptio
       nameOf: (client) => names[client]!,
       callsOf: (client) => callsOf[client]!,
       weightOf: (client) => weights[names[client]!] ?? 1,
+      callWeightOf: (client) => weights[names[client]!] ?? 1,
     },
   };
 }

@@ -27,8 +27,8 @@ function lineOf({ atMs, client, route = '', status = 200, cost = 1 }: Call): Log
   return { atMs: startMs + atMs, client: rangeOf(client), route: rangeOf(route), status, cost };
 }
 
-function replayed(policy: Record<string, unknown>, calls: readonly Call[], maxClients?: number) {
-  const replay = policyReplay(parsePolicy(policy as never), { maxClients });
+function replayed(policy: Record<string, unknown>, calls: readonly Call[], maxBytes?: number) {
+  const replay = policyReplay(parsePolicy(policy as never), { maxBytes });
   for (const call of calls) replay.take(lineOf(call));
   return replay.report();
 }
@@ -86,7 +86,7 @@ describe('a replay of lines', () => {
         { status: 401, refusedCalls: 2 },
         { status: 200, refusedCalls: 1 },
       ],
-      beyondMemory: 0,
+      isBeyondMemory: false,
     });
   });
 
@@ -101,13 +101,44 @@ describe('a replay of lines', () => {
     expect(replayed(policy, late)).toMatchObject({ calls: 4, refusedCalls: 1 });
   });
 
-  test('says when there were more clients than it may remember', () => {
-    const calls = Array.from({ length: 30 }, (_, i) => ({ atMs: i, client: `client-${i}` }));
-    expect(replayed({ algorithm: 'sliding-log', limit: 1, window: '1h' }, calls, 10)).toMatchObject({
-      refusedCalls: 20,
-      beyondMemory: 20,
+  describe('where there are more clients than it may remember', () => {
+    const strangers = (count: number) =>
+      Array.from({ length: count }, (_, i) => ({ atMs: i, client: `client-${i}`, route: 'GET /' }));
+    const strict = { algorithm: 'sliding-log', limit: 1, window: '1h' };
+
+    test('says so, and refuses nobody for it', () => {
+      expect(replayed(strict, strangers(30), 5000)).toMatchObject({
+        refusedCalls: 0,
+        routes: [],
+        isBeyondMemory: true,
+      });
+      expect(replayed(strict, strangers(30))).toMatchObject({ calls: 30, refusedCalls: 0, isBeyondMemory: false });
     });
-    expect(replayed({ algorithm: 'sliding-log', limit: 1, window: '1h' }, calls).beyondMemory).toBe(0);
+
+    it.each([strict, { algorithm: 'gcra', limit: 1, window: '1h' }])(
+      'ends there, of $algorithm: each line from then on would be a search for room',
+      (policy) => {
+        const { calls, isBeyondMemory } = replayed(policy, strangers(4000), 5000);
+        expect(isBeyondMemory).toBe(true);
+        expect(calls).toBeLessThan(1000);
+      },
+    );
+
+    it.each([
+      ['few numbers each', { algorithm: 'gcra', limit: 5, window: '1h' }, false],
+      ['sixty slots each', { algorithm: 'sliding-slots', limit: 5, window: '1h' }, true],
+      ['an entry per call', { algorithm: 'sliding-log', limit: 100_000, window: '1h' }, false],
+    ])('counts what the policy keeps of them: %s', (_, policy, isBeyondMemory) => {
+      expect(replayed(policy, strangers(1000), 400_000)).toMatchObject({ isBeyondMemory });
+    });
+
+    test('counts the calls that a log has to keep, and only those', () => {
+      const busy = Array.from({ length: 5000 }, (_, i) => ({ atMs: i, client: 'busy' }));
+      const policy = { algorithm: 'sliding-log', limit: 100_000, window: '10s' };
+      expect(replayed(policy, busy, 100_000).isBeyondMemory).toBe(true);
+      expect(replayed({ ...policy, window: '1s' }, busy, 100_000).isBeyondMemory).toBe(false);
+      expect(replayed({ ...policy, limit: 10 }, busy, 100_000).isBeyondMemory).toBe(false);
+    });
   });
 
   test('calls in flight are not in a log', () => {

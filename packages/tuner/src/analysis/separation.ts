@@ -129,7 +129,7 @@ function gapsIn(peaks: Peaks, trace: Trace, windows: number): Gap[] {
     const client = order[above - 1]!;
     const weight = clientList.weightOf(client);
     clients += weight;
-    calls += weight * clientList.callsOf(client);
+    calls += clientList.callWeightOf(client) * clientList.callsOf(client);
     const [high, low] = [peaks.calls[client]!, peaks.calls[order[above]!]!];
     const ratio = high / low;
     if (ratio < leastRatio || high - low < leastDeviations * Math.sqrt(high)) continue;
@@ -186,7 +186,7 @@ function totalOf(order: Uint32Array, length: number, clientList: Trace['clientLi
   for (let i = 0; i < length; i += 1) {
     const weight = clientList.weightOf(order[i]!);
     total.clients += weight;
-    total.calls += weight * clientList.callsOf(order[i]!);
+    total.calls += clientList.callWeightOf(order[i]!) * clientList.callsOf(order[i]!);
   }
   return total;
 }

@@ -4,7 +4,7 @@
  *      trace ──► client by client ──► stays within it? ──► nothing to ask
  *                                 └──► asks call by call ──► who, how many, since when, for how long
  *
- * Clients that stand for others count as many times; what is said of a single one is said of itself.
+ * Clients and calls that stand for others count as many times; what is said of a single client is said of itself, as far as the trace has it.
  */
 import type { Policy } from 'sluice';
 import type { Trace } from '../trace/trace.ts';
@@ -99,6 +99,7 @@ class Tally {
   private delayMsMax = 0;
   private readonly refused: Refused[] = [];
   private weight = 1;
+  private callWeight = 1;
 
   constructor(runs: ClientRuns, policy: Policy, top: number, slices: number) {
     this.runs = runs;
@@ -114,6 +115,7 @@ class Tally {
 
   begin(client: number): void {
     this.weight = this.runs.clientList.weightOf(client);
+    this.callWeight = this.runs.clientList.callWeightOf(client);
     this.clients += this.weight;
     this.worst.begin(client);
   }
@@ -124,9 +126,9 @@ class Tally {
     let cost = 0;
     for (let entry = starts[client]!; entry < starts[client + 1]!; entry += 1) {
       cost += costs[entry]!;
-      this.calls[this.sliceOf(atMs[entry]!)]! += calls[entry]! * this.weight;
+      this.calls[this.sliceOf(atMs[entry]!)]! += calls[entry]! * this.callWeight;
     }
-    this.cost += cost * this.weight;
+    this.cost += cost * this.callWeight;
     if (cost > this.worst.cost) this.worst.note(this.runs.peaks(this.windowMs)[client]!);
   }
 
@@ -141,8 +143,8 @@ class Tally {
       const each = costs[entry]! / asked;
       const passed = this.ask(replay, nowMs, asked, costs[entry]!);
       const slice = this.sliceOf(nowMs);
-      this.calls[slice]! += asked * this.weight;
-      this.cost += costs[entry]! * this.weight;
+      this.calls[slice]! += asked * this.callWeight;
+      this.cost += costs[entry]! * this.callWeight;
       // Still blocked, or free again right now.
       if (!Number.isNaN(blockedSinceMs)) blockedMsMax = Math.max(blockedMsMax, nowMs - blockedSinceMs);
       if (passed > 0) blockedSinceMs = Number.NaN;
@@ -151,10 +153,10 @@ class Tally {
       if (refused.calls === 0) refused.firstMs = nowMs;
       refused.calls += asked - passed;
       refused.cost += (asked - passed) * each;
-      this.refusedCalls[slice]! += (asked - passed) * this.weight;
+      this.refusedCalls[slice]! += (asked - passed) * this.callWeight;
     }
     if (refused.calls === 0) return;
-    this.refusedCost += refused.cost * this.weight;
+    this.refusedCost += refused.cost * this.callWeight;
     this.refusedClients += this.weight;
     this.keep({
       client,
@@ -181,7 +183,7 @@ class Tally {
       delaysMs.push(delayMs);
       if (delayMs > this.delayMsMax) this.delayMsMax = delayMs;
     });
-    this.delayedCalls += delayed * this.weight;
+    this.delayedCalls += delayed * this.callWeight;
     // Those that need not wait are first in line.
     if (passed > delayed) this.worst.grant(atMs, (passed - delayed) * each);
     for (const delayMs of delaysMs) this.worst.grant(atMs + delayMs, each);

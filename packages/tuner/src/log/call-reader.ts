@@ -68,6 +68,9 @@ function notATime(name: string, { bytes, start, end }: ByteRange): string {
 
 type Costs = readonly (readonly [name: string, slot: ByteRange])[];
 
+/** As far as limits are looked for. Sums of larger costs round, and those of the largest are no numbers any more. */
+const largestCost = 1e15;
+
 /** NaN: one of them is no cost. A call whose cost was not written down counts as one. */
 function costOf(costs: Costs): number {
   let sum = 0;
@@ -79,7 +82,7 @@ function costOf(costs: Costs): number {
     sum += cost;
     given += 1;
   }
-  return given === 0 ? 1 : Number.isFinite(sum) ? sum : Number.NaN;
+  return given === 0 ? 1 : sum <= largestCost ? sum : Number.NaN;
 }
 
 function notACost(costs: Costs): string {
@@ -87,7 +90,7 @@ function notACost(costs: Costs): string {
     if (isMissing(slot) || decimalIn(slot.bytes, slot.start, slot.end) >= 0) continue;
     return `has a cost that is no number of 0 or more: ${name} is "${visible(slot.bytes, slot.start, slot.end)}"`;
   }
-  return 'has costs whose sum is no finite number';
+  return `has a cost above ${largestCost}: ${costs.map(([name]) => name).join('+')}`;
 }
 
 /** Three digits; 0 for anything else. */

@@ -9,7 +9,8 @@
 import { type FieldSplitter, fill, type Slots } from './fields.ts';
 import type { ByteRange } from './log-line.ts';
 
-const [quote, comma, semicolon, tab, blank] = [0x22, 0x2c, 0x3b, 0x09, 0x20];
+const [quote, comma, semicolon, blank] = [0x22, 0x2c, 0x3b, 0x20];
+export const tab = 0x09;
 
 export interface CsvHeader {
   readonly separator: number;

@@ -207,6 +207,7 @@ describe('JSON lines', () => {
     ['Elastic, flat',           JSON.stringify(elastic),       then],
     ['Elastic, nested',         JSON.stringify(elasticNested), then],
     ['Cloudflare, nanoseconds', big(cloudflare),               then + 123],
+   ['with an exponent',        `{"time":1.794774846e9,"ip":"192.0.2.9","status":200,"method":"GET","path":"/a"}`, then],
     ['with blanks',             ` { "ts" : ${then / 1000} , "ip" : "192.0.2.9" , "status":200,\t"method":"GET","path":"/a" } `, then],
     ['with escapes',            `{"ts":${then / 1000},"ip":"192\\u002e0.2.9","status":200,"method":"GET","path":"\\/a"}`, then],
     ['with escapes in names',   `{"t\\u0073":${then / 1000},"ip":"192.0.2.9","status":200,"method":"GET","path":"/a"}`, then],
@@ -272,6 +273,8 @@ describe('CSV', () => {
     ['blanks',             `${names}\n 250 , c7 ,1, 200 ,5,,a`,                   { atMs: 250, client: 'c7', status: 200 }],
     ['semicolons',         'timestamp;ip;method;path\n1794774846;192.0.2.9;GET;/a?b', { atMs: then, client: '192.0.2.9', route: 'GET /a' }],
     ['tabs',               'time\tip\tstatus\n2026-11-15 20:34:06\t192.0.2.9\t404', { atMs: then, client: '192.0.2.9', status: 404 }],
+    ['a name of nothing',  '\ttime\tip\n0\t2026-11-15 20:34:06\t192.0.2.9',      { atMs: then, client: '192.0.2.9' }],
+    ['blanks before names', ' time,ip\n2026-11-15 20:34:06,192.0.2.9',            { atMs: then, client: '192.0.2.9' }],
     ['names in quotes',    '"Time","Client_IP"\n"2026-11-15T20:34:06Z","192.0.2.9"', { atMs: then, client: '192.0.2.9' }],
     ['CRLF',               `${names}\r\n250,c7,1,200,5,,a\r\n`,                   { client: 'c7', route: 'a' }],
     ['a mark of UTF-8',    `\ufeff${names}\n250,c7,1,200,5,,a`,                   { atMs: 250, client: 'c7' }],
@@ -289,6 +292,36 @@ describe('CSV', () => {
     const rows = Array.from({ length: 100 }, (_, i) => `${i},a,1,,,,\n`);
     const { calls } = readAll([`${names}\n`, ...rows, '100,a,1,503,,,GET /late\n']);
     expect(calls.at(-1)).toMatchObject({ status: 503, route: 'GET /late' });
+  });
+
+  it('reads rows whose first cell is empty, also between tabs', () => {
+    const at = '2026-11-15 20:34:06';
+    const { calls, report } = readAll([`user\ttime\tstatus\n\t${at}\t200\nann\t${at}\t200\n\t\t\n`], { key: 'user' });
+    expect(calls.map(({ client }) => client)).toEqual(['ann']);
+    expect(report).toMatchObject({ read: 1, withoutKey: 1, malformed: 0, skipped: 2 });
+    // Also when the format is known already.
+    const many = Array.from({ length: 100 }, () => `\t${at}\t404\n`);
+    const later = readAll(['user\ttime\tstatus\n', ...many], { key: 'all' });
+    expect(later.calls.filter(({ status }) => status === 404)).toHaveLength(100);
+  });
+
+  it('takes a line that begins with # for a row where it has a cell for each name, and for a comment otherwise', () => {
+    const rows = [
+      'client,time',
+      '#42,5',
+      '# all of them, from 1 to 2, exported',
+      '# by hand',
+      'b,6',
+      '#43,7',
+      '#44,then',
+    ];
+    const { calls, report } = readAll([`# first, of all\n${rows.join('\n')}\n`], { key: 'client' });
+    expect(calls.map(({ client }) => client)).toEqual(['#42', 'b', '#43']);
+    expect(report).toMatchObject({ lines: 8, read: 3, skipped: 4, malformed: 1, firstMalformed: [{ line: 8 }] });
+    const many = Array.from({ length: 100 }, (_, i) => `#${i},${i}\n# ${i}\n`);
+    const later = readAll(['client,time\n', ...many], { key: 'client' });
+    expect([later.report.read, later.report.skipped]).toEqual([100, 101]);
+    expect(readAll(['time\n# a comment\n5\n'], { key: 'all' }).report).toMatchObject({ read: 1, skipped: 2 });
   });
 
   it('skips the row of names of a second file', () => {

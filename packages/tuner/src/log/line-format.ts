@@ -3,11 +3,12 @@ import { invalidOption } from '../invalid-option.ts';
 import { type CallReader, callReader, fieldsOf } from './call-reader.ts';
 import { type ChosenFields, chooseCombinedFields, chooseFields, type Missing } from './choose-fields.ts';
 import { combinedNames, combinedSplitter } from './combined-fields.ts';
-import { csvHeader, csvSplitter, textsIn } from './csv-fields.ts';
+import { csvHeader, csvSplitter, tab, textsIn } from './csv-fields.ts';
 import { detectFormat, textOfLine } from './detect-format.ts';
 import { slotsFor } from './fields.ts';
 import { jsonSplitter } from './json-fields.ts';
 import { flatFields, jsonObjectIn } from './json-text.ts';
+import { behindNothing } from './line-begin.ts';
 import type { LogFormat, LogReaderOptions } from './options.ts';
 import { visible, visibleText } from './visible.ts';
 
@@ -15,8 +16,17 @@ export interface LineFormat {
   readonly format: LogFormat;
   readonly fields: ChosenFields;
   readonly read: CallReader;
+  readonly csv: CsvRows | undefined;
+}
+
+/** Which lines of CSV are rows. */
+export interface CsvRows {
   /** The row of names, which is no call; files that were put together have it again. */
-  readonly header: Uint8Array | undefined;
+  readonly header: Uint8Array;
+  /** A tab at the beginning of a line ends an empty cell. */
+  readonly isTabbed: boolean;
+  /** Whether a line that begins as a comment does is a row all the same: it has a cell for each name. */
+  isRow(bytes: Uint8Array, start: number, end: number): boolean;
 }
 
 const defaultSubnet = 56;
@@ -26,20 +36,22 @@ const defaultSubnet = 56;
  */
 export function lineFormat(
   options: LogReaderOptions,
-  lines: readonly Uint8Array[],
+  rows: readonly Uint8Array[],
   isAll: boolean,
 ): LineFormat | undefined {
+  // What is before the text says something only in CSV.
+  const lines = rows.map((row) => row.subarray(behindNothing(row, 0, row.length)));
   const { format: asked = 'auto', ipv6Subnet = defaultSubnet } = options;
   const format = asked === 'auto' ? detectFormat(lines, options.time) : asked;
   if (format === undefined) {
     if (isAll) throw unknownFormat(lines);
     return undefined;
   }
-  if (format === 'csv') return csvFormat(options, lines, ipv6Subnet);
+  if (format === 'csv') return csvFormat(options, rows, ipv6Subnet);
   if (format !== 'json') {
     const fields = orThrow(chooseCombinedFields(options), [...combinedNames, 'route'], lines);
     const slots = slotsFor(fieldsOf(fields));
-    return { format, fields, read: callReader(combinedSplitter(slots), slots, fields, ipv6Subnet), header: undefined };
+    return { format, fields, read: callReader(combinedSplitter(slots), slots, fields, ipv6Subnet), csv: undefined };
   }
   return jsonFormat(options, lines, isAll, ipv6Subnet);
 }
@@ -64,7 +76,7 @@ function jsonFormat(
     format: 'json',
     fields,
     read: callReader(jsonSplitter(slots), slots, fields, ipv6Subnet),
-    header: undefined,
+    csv: undefined,
   };
 }
 
@@ -82,7 +94,19 @@ function csvFormat(options: LogReaderOptions, lines: readonly Uint8Array[], ipv6
   }
   const fields = orThrow(chooseFields(options, seen, 'csv'), columns.names, lines);
   const slots = slotsFor(fieldsOf(fields));
-  return { format: 'csv', fields, read: callReader(csvSplitter(slots, columns), slots, fields, ipv6Subnet), header };
+  const count = csvSplitter(new Map(), columns);
+  const isTabbed = columns.separator === tab;
+  return {
+    format: 'csv',
+    fields,
+    read: callReader(csvSplitter(slots, columns), slots, fields, ipv6Subnet),
+    csv: {
+      header: isTabbed ? header : header.subarray(behindNothing(header, 0, header.length)),
+      isTabbed,
+      // Where there is but one name, every comment would be a row.
+      isRow: (bytes, start, end) => columns.names.length > 1 && count(bytes, start, end) === undefined,
+    },
+  };
 }
 
 const textsPerField = 5;

@@ -72,6 +72,8 @@ describe('the report', () => {
     ['cut in the request',   {}, good, good.slice(0, 50),                                                 'has no status behind a request in quotes'],
     ['cut in the status',    {}, good, good.slice(0, -4),                                                 'has no status behind a request in quotes'],
     ['cut behind a digit of it', {}, good, good.slice(0, -3),                                             'has no status behind a request in quotes'],
+    ['a time too far away',  {}, `${csvNames}\n${csvLine(1)}`, '9999999999999999,c1,1,200,5,,a',           'has a time that is none: "9999999999999999"'],
+    ['a date too far away',  {}, goodJson, '{"ip":"192.0.2.9","ts":"9999-12-31"}',                        'has a time that is none: "9999-12-31"'],
     ['a wrong day',          {}, good, good.replace('15/Nov', '31/Nov'),                                  'has a time that is none: "31/Nov/2026:20:34:06 +0000"'],
     ['broken JSON',          {}, goodJson, goodJson.slice(0, -5),                                         'is not an object of JSON'],
     ['two lines in one',     {}, goodJson, goodJson + goodJson,                                           'is not an object of JSON'],
@@ -85,7 +87,8 @@ describe('the report', () => {
     ['a negative cost',      {}, `${csvNames}\n${csvLine(1)}`, '1,c1,-1,200,5,,a',                        'has a cost that is no number of 0 or more: cost is "-1"'],
     ['a cost of text',       {}, `${csvNames}\n${csvLine(1)}`, '1,c1,12ms,200,5,,a',                      'cost is "12ms"'],
     ['one cost below 0',     { cost: 'a+b' }, '{"ts":1,"ip":"a","status":1}', '{"ts":1,"ip":"a","a":-1,"b":5}', 'a is "-1"'],
-    ['costs without end',    { cost: 'a+b' }, '{"ts":1,"ip":"a","status":1}', '{"ts":1,"ip":"a","a":1e308,"b":1e308}', 'has costs whose sum is no finite number'],
+    ['a cost too large',     {}, `${csvNames}\n${csvLine(1)}`, '1,c1,1e300,200,5,,a',                     'has a cost above 1000000000000000: cost'],
+    ['costs without end',    { cost: 'a+b' }, '{"ts":1,"ip":"a","status":1}', '{"ts":1,"ip":"a","a":1e308,"b":1e308}', 'has a cost above 1000000000000000: a+b'],
     ['too long',             {}, good, good + 'x'.repeat(longestLineBytes),                               `is longer than ${longestLineBytes} bytes`],
   ];
   it.each(rows)('says of a line with %s what is wrong', (_, options, before, line, problem) => {

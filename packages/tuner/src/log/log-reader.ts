@@ -9,9 +9,10 @@
  * What is kept of a log is bounded, whatever is in it: one line, the first lines until the format is known, and the first malformed ones.
  */
 import { invalidOption } from '../invalid-option.ts';
-import { type CallReader, withoutKey } from './call-reader.ts';
+import { withoutKey } from './call-reader.ts';
 import type { ChosenFields, KeyPart } from './choose-fields.ts';
 import { emptyRange } from './fields.ts';
+import { behindMarks, behindNothing } from './line-begin.ts';
 import { type LineFormat, lineFormat } from './line-format.ts';
 import { LineCutter, longestLineBytes } from './lines.ts';
 import type { LogLine, TakeLine } from './log-line.ts';
@@ -66,6 +67,7 @@ export interface ReadFields {
 }
 
 const malformedShown = 5;
+const hash = 0x23;
 
 // Enough for a server's messages before its first call; not so much that it could not be held.
 const mostSampleLines = 1024;
@@ -89,7 +91,6 @@ class Reader implements LogReader {
   readonly #lines = new LineCutter((bytes, start, end, isCut) => this.#line(bytes, start, end, isCut));
   readonly #call: LogLine = { atMs: 0, cost: 1, status: 0, client: emptyRange(), route: emptyRange() };
   #format: LineFormat | undefined;
-  #read: CallReader | undefined;
   #sample: SampleLine[] = [];
   #sampleBytes = 0;
   #nextLook = firstSampleLines;
@@ -134,27 +135,42 @@ class Reader implements LogReader {
 
   #line(bytes: Uint8Array, start: number, end: number, isCut: boolean): void {
     this.#lineCount += 1;
-    let from = start;
+    if (this.#format !== undefined) {
+      this.#readLine(this.#format, bytes, start, end, isCut, this.#lineCount);
+      return;
+    }
+    const text = behindNothing(bytes, start, end);
+    // What is before the first line that may say something is a comment in every format; after it, it may be a row of CSV.
+    const isComment = bytes[text] === hash && this.#sample.length === 0;
+    if (!isCut && (text === end || isComment)) this.#skipped += 1;
+    else this.#keepSample(bytes, behindMarks(bytes, start, end), end, isCut);
+  }
+
+  #readLine(
+    { read, csv }: LineFormat,
+    bytes: Uint8Array,
+    lineStart: number,
+    end: number,
+    isCut: boolean,
+    line: number,
+  ): void {
+    let start = lineStart;
     const first = bytes[start]!;
     // Blank, a comment, the NULs that a truncated file begins with, the mark of UTF-8: all other lines begin with something else.
-    if (from === end || first <= 0x23 || first === 0xef) {
-      from = behindNothing(bytes, start, end);
-      if (!isCut && (from === end || bytes[from] === 0x23)) {
+    if (start === end || first <= hash || first === 0xef) {
+      const text = behindNothing(bytes, start, end);
+      start = csv?.isTabbed ? behindMarks(bytes, start, end) : text;
+      const isComment = bytes[text] === hash && !csv?.isRow(bytes, start, end);
+      if (!isCut && (text === end || isComment)) {
         this.#skipped += 1;
         return;
       }
     }
-    if (this.#read === undefined) this.#keepSample(bytes, from, end, isCut);
-    else this.#readLine(this.#read, bytes, from, end, isCut, this.#lineCount);
-  }
-
-  #readLine(read: CallReader, bytes: Uint8Array, start: number, end: number, isCut: boolean, line: number): void {
     if (isCut) {
       this.#noteMalformed(line, `is longer than ${longestLineBytes} bytes`, bytes, start, end);
       return;
     }
-    const header = this.#format!.header;
-    if (header !== undefined && isSame(bytes, start, end, header)) {
+    if (csv !== undefined && isSame(bytes, start, end, csv.header)) {
       this.#skipped += 1;
       return;
     }
@@ -194,12 +210,12 @@ class Reader implements LogReader {
       if (isAll) throw this.#tooLong();
       return;
     }
-    this.#format = lineFormat(this.#options, whole, isAll);
-    if (this.#format === undefined) return;
-    this.#read = this.#format.read;
+    const format = lineFormat(this.#options, whole, isAll);
+    if (format === undefined) return;
+    this.#format = format;
     const sample = this.#sample;
     this.#sample = [];
-    for (const { line, bytes, isCut } of sample) this.#readLine(this.#read, bytes, 0, bytes.length, isCut, line);
+    for (const { line, bytes, isCut } of sample) this.#readLine(format, bytes, 0, bytes.length, isCut, line);
   }
 
   #tooLong(): Error {
@@ -227,17 +243,6 @@ class Reader implements LogReader {
         `If the log is in another format, say which with format. The line: ${first.text}`,
     );
   }
-}
-
-/** Behind what is not text at the beginning of a line. */
-function behindNothing(bytes: Uint8Array, start: number, end: number): number {
-  let at = start;
-  for (; at < end; at += 1) {
-    const byte = bytes[at]!;
-    if (byte === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf && at + 2 < end) at += 2;
-    else if (byte !== 0 && byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) break;
-  }
-  return at;
 }
 
 function isSame(bytes: Uint8Array, start: number, end: number, header: Uint8Array): boolean {

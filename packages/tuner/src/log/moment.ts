@@ -4,6 +4,7 @@
  *      15/Nov/2026:20:34:06 +0100            Apache and nginx (time_local); also with .123 behind the second
  *      2026-11-15T20:34:06.123456+01:00      ISO 8601 (time_iso8601); also with a blank for T, /, no seconds, no colon in the zone
  *      1794774846 .123  ...123  ...123456    seconds, milliseconds, microseconds or nanoseconds since the epoch: told apart by their size
+ *      1.794774846e9                         the same, as JSON may write any number
  *
  * A time without a zone is UTC: so the same file gives the same answer wherever it is read.
  */
@@ -11,6 +12,8 @@
 /** NaN: this is no moment. */
 export type MomentReader = (bytes: Uint8Array, start: number, end: number) => number;
 
+/** Until the year 5138: as far as the clocks of limiters go. One line from beyond must not end the reading of all others. */
+const furthestMs = 1e14;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
@@ -20,7 +23,7 @@ const [colon, dot, comma, dash, slash, plus, blank] = [0x3a, 0x2e, 0x2c, 0x2d, 0
 export function momentReader({ isMs = false } = {}): MomentReader {
   const dayMsOf = rememberedDay();
 
-  return (bytes, start, end) => {
+  function momentIn(bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
     if (length >= 20 && bytes[start + 2] === slash && bytes[start + 11] === colon) {
       return dayMsOf(bytes, start, 11) + clockMs(bytes, start + 12, end);
@@ -33,6 +36,11 @@ export function momentReader({ isMs = false } = {}): MomentReader {
       return between === 0x74 || between === blank ? dayMs + clockMs(bytes, start + 11, end) : Number.NaN;
     }
     return countedMs(bytes, start, end, isMs);
+  }
+
+  return (bytes, start, end) => {
+    const atMs = momentIn(bytes, start, end);
+    return Math.abs(atMs) <= furthestMs ? atMs : Number.NaN;
   };
 }
 
@@ -133,11 +141,29 @@ function countedMs(bytes: Uint8Array, start: number, end: number, isMs: boolean)
   for (let at = whole; at < point; at += 1) count = count * 10 + bytes[at]! - 0x30;
   let fraction = 0;
   if (point < end) {
+    if (hasExponent(bytes, point, end)) return exponentMs(bytes, start, end, isMs);
     if (bytes[point] !== dot || point + 1 === end || behindDigits(bytes, point + 1, end) !== end) return Number.NaN;
     fraction = thousandths(bytes, point + 1, end);
   }
   const ms = isMs ? count : count < 1e11 ? count * 1000 + fraction : inMs(count);
   return isNegative ? 0 - ms : ms;
+}
+
+function hasExponent(bytes: Uint8Array, point: number, end: number): boolean {
+  const at = bytes[point] === dot ? behindDigits(bytes, point + 1, end) : point;
+  return at < end && (bytes[at]! | 0x20) === 0x65;
+}
+
+const exponentForm = /^(-?)(\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})$/;
+const longestExponentForm = 40;
+
+function exponentMs(bytes: Uint8Array, start: number, end: number, isMs: boolean): number {
+  if (end - start > longestExponentForm) return Number.NaN;
+  const [, sign, digits, exponent] = exponentForm.exec(String.fromCharCode(...bytes.subarray(start, end))) ?? [];
+  const count = Number(`${digits}e${exponent}`);
+  // Of seconds, a product with 1000 could round down to the millisecond before.
+  const ms = isMs ? count : count < 1e11 ? Number(`${digits}e${Number(exponent) + 3}`) : inMs(count);
+  return sign === '-' ? 0 - Math.floor(ms) : Math.floor(ms);
 }
 
 function inMs(count: number): number {

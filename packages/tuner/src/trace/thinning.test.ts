@@ -1,4 +1,7 @@
+import { fixedWindow } from 'sluice';
 import { expect, test } from 'vitest';
+import { distributionOf } from '../analysis/distribution.ts';
+import { whatIf } from '../analysis/what-if.ts';
 import { byClient } from './by-client.ts';
 import type { Trace } from './trace.ts';
 import { type Call, takeAll } from './trace-of.test-support.ts';
@@ -41,12 +44,12 @@ function recordOf(calls: Iterable<Call>, options?: TraceRecorderOptions) {
 /** Over all clients, each as often as its weight: how many there are, what they call, how many reach so many calls in a minute. */
 function totalsOf(trace: Trace, peak: number) {
   const index = byClient(trace);
-  const { count, callsOf, weightOf } = trace.clientList;
+  const { count, callsOf, weightOf, callWeightOf } = trace.clientList;
   const totals = { clients: 0, calls: 0, above: 0 };
   for (let client = 0; client < count; client += 1) {
     const weight = weightOf(client);
     totals.clients += weight;
-    totals.calls += weight * callsOf(client);
+    totals.calls += callWeightOf(client) * callsOf(client);
     if (peakOf(index.historyOf(client), 60_000 / trace.tickMs) >= peak) totals.above += weight;
   }
   return totals;
@@ -89,6 +92,27 @@ test.each([1, 2])('what is told from a thinned log is near the truth, seed %i', 
   expect(Math.abs(shares[0] - shares[1])).toBeLessThan(4 * standardError);
 });
 
+test('what is told of calls is right on average, though the first calls of those who became busy late are missing', () => {
+  // Enough clients become busy late that their missing calls would be seen.
+  const ratios = Array.from({ length: 12 }, (_, seed) => {
+    const draw = uniform(1 + seed);
+    const calls = Array.from(
+      { length: 60_000 },
+      (_each, i): Call => [i, `client-${seed}-${Math.floor(12_000 * draw() ** 3)}`],
+    );
+    const { trace, report } = recordOf(calls, { maxClients: 2500, maxEntries: 20_000 });
+    expect(report.clientsKeptLate).toBeGreaterThan(50);
+    expect(distributionOf(trace).calls).toBeCloseTo(totalsOf(trace, 1).calls, 6);
+    expect(whatIf(trace, fixedWindow({ limit: 1, window: '1s' })).calls).toBeCloseTo(totalsOf(trace, 1).calls, 6);
+    return totalsOf(trace, 1).calls / calls.length;
+  });
+  const mean = ratios.reduce((sum, each) => sum + each, 0) / ratios.length;
+  const variance = ratios.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (ratios.length - 1);
+  const standardError = Math.sqrt(variance / ratios.length);
+  expect(standardError).toBeLessThan(0.01);
+  expect(Math.abs(mean - 1)).toBeLessThan(2 * standardError);
+});
+
 test('of the clients that are kept all calls are, except of those that became busy late, who are few', () => {
   const calls = day(4, 10_000);
   const callsOf = new Map<string, number>();
@@ -97,7 +121,12 @@ test('of the clients that are kept all calls are, except of those that became bu
   const { clientList } = trace;
   let partial = 0;
   for (let client = 0; client < clientList.count; client += 1) {
-    if (clientList.callsOf(client) !== callsOf.get(clientList.nameOf(client))) partial += 1;
+    const known = callsOf.get(clientList.nameOf(client))!;
+    if (clientList.callsOf(client) !== known) partial += 1;
+    expect(clientList.callWeightOf(client) * clientList.callsOf(client)).toBeCloseTo(
+      clientList.weightOf(client) * known,
+      6,
+    );
     expect([1, report.thinnedTo]).toContain(clientList.weightOf(client));
   }
   expect(report.thinnedTo).toBeGreaterThan(1);

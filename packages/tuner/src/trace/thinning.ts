@@ -6,8 +6,9 @@
  *      heavyFrom┼──────────────────────   above: all stay, each stands for itself
  *               ┤▇ ▇ ▇ ▆ ▅ ▄ ▄ ▃ ▃ ▂ ▂    below: one in `oneIn` stays whole, by a hash of its name, and stands for so many
  *
- * A client is kept or not by its name alone, so its calls are all there or all missing, and what is counted over those kept, each as often as its
- * weight, is right on average (Horvitz and Thompson's estimator).
+ * Those below are kept or not by their names alone, so their calls are all there or all missing, and what is counted over those kept, each as often
+ * as its weight, is right on average (Horvitz and Thompson's estimator). Who comes above while the log is being thinned was missing until then; how
+ * often it called is known, and what was counted of its calls is scaled to that.
  */
 import { type ClientTable, mixed } from './client-table.ts';
 

@@ -275,6 +275,11 @@ class Recorder implements TraceRecorder {
     return halvingsOf(this.#table.hashes[client]!) >= this.#halvings ? this.#thinning.oneIn : 0;
   }
 
+  /** Whoever was left out before it was found to be busy has called more often than the trace shows. */
+  #callWeightOf(client: number, calls: number): number {
+    return (this.#weightOf(client) * this.#table.knownCallsOf(client)) / calls;
+  }
+
   #callsByClient(): Float64Array {
     const calls = new Float64Array(this.#table.count);
     for (let i = 0; i < this.#entries.length; i += 1) calls[this.#entries.clients[i]!]! += this.#entries.calls[i]!;
@@ -307,6 +312,7 @@ class Recorder implements TraceRecorder {
       nameOf: (client) => table.nameOf(client),
       callsOf: (client) => calls[client]!,
       weightOf: (client) => this.#weightOf(client),
+      callWeightOf: (client) => this.#callWeightOf(client, calls[client]!),
     };
   }
 }

@@ -11,7 +11,8 @@
  * of 25, of which a limit of 20 would let none through.
  *
  * A log that does not fit is thinned by clients, never by calls: of those that call little, one in `weight` is kept whole, so that what is said of
- * them holds for all; those that call much are all kept.
+ * them holds for all; those that call much are all kept. Who begins to call much when the log is already being thinned is kept from then on, and
+ * the calls that are there stand for those that are not.
  */
 export interface Trace {
   readonly startMs: number;
@@ -32,4 +33,6 @@ export interface ClientList {
   callsOf(client: number): number;
   /** How many clients this one stands for: 1, or more where the log did not fit. */
   weightOf(client: number): number;
+  /** How many calls each of its calls stands for: as many as its weight, and more where its first calls are not in the trace. */
+  callWeightOf(client: number): number;
 }

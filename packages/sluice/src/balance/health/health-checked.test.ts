@@ -780,6 +780,15 @@ describe('healthChecked', () => {
     [{ outliers: { ejectFor: '1m', ejectForMax: '1s' } }, 'ejectForMax must be at least ejectFor (60000 ms)'],
     [{ outliers: { ejectedShareMax: -1 } }, 'ejectedShareMax must be a number from 0 to 1'],
     [{ slowStart: {} as never }, 'over'],
+    [
+      { slowStart: false as never },
+      'what slowStart is given must be an object of over, floor, forNewcomers, got false.',
+    ],
+    [{ outliers: null as never }, 'what outliers is given must be an object of consecutiveFailures'],
+    [{ checks: 0 as never }, 'what checks is given must be an object of probe'],
+    [{ breaker: null as never }, 'breaker must be an object, got null.'],
+    [{ breaker: '' as never }, 'breaker must be an object, got "".'],
+    [{ breaker: 'x' as never }, 'breaker must be an object, got "x".'],
     [{ slowStart: { over: '1s', floor: 0 } }, 'floor must be above 0 and at most 1'],
     [{ panicBelow: 2 }, 'panicBelow must be a number from 0 to 1'],
   ])('refuses %j', (options, message) => {

@@ -120,10 +120,11 @@ export function readSettings<M extends Member>(options: HealthCheckedOptions<M>)
   const clock = clockOf(options.clock ?? backgroundClock);
   const random = randomOf(options.random);
   return {
-    checks: checks && readChecks(checks),
-    outliers: outliers && readOutliers(outliers),
-    breaker: breaker && readBreaker({ ...breaker, clock, random }),
-    slowStart: slowStart && readSlowStart(slowStart),
+    // Not by truth: whoever writes false or null where options belong is told so, and not taken to have left them out.
+    checks: checks === undefined ? checks : readChecks(checks),
+    outliers: outliers === undefined ? outliers : readOutliers(outliers),
+    breaker: breaker === undefined ? breaker : readBreaker(breaker, clock, random),
+    slowStart: slowStart === undefined ? slowStart : readSlowStart(slowStart),
     panicBelow: zeroOrMore('panicBelow', options.panicBelow ?? 0, 1),
     clock,
     random,
@@ -179,7 +180,10 @@ function withoutRatio(options: OutlierOptions): void {
   }
 }
 
-function readBreaker(options: CircuitBreakerOptions): CircuitBreakerOptions {
+function readBreaker(breaker: MemberBreakerOptions, clock: Clock, random: () => number): CircuitBreakerOptions {
+  // Its copy would be an object, whatever it is.
+  if (Object(breaker) !== breaker) throw invalid('breaker', 'an object', breaker);
+  const options = { ...breaker, clock, random };
   // Made once to see that it can be: a mistake must not wait for the first member.
   circuitBreaker(options);
   return options;
