@@ -115,9 +115,10 @@ export class ClusterNode implements ClusterDoor {
     const endMs = clock.nowMs() + withinMs;
     membership.isLeaving = true;
     this.callOffTick?.();
-    // Whose copies it keeps has to hear that it leaves: an owner whose standby is gone waits for it.
-    const isDone = () =>
-      this.parts.isStopped || membership.isDeposed || (this.parts.shards.all().length === 0 && !this.isStandby());
+    // Whose copies it keeps has to hear that it leaves: an owner whose standby is gone waits for it. And until it has said so, somebody may be handing over
+    // to it: what it was given before, it sees when it says so; from then on it is given nothing.
+    const isFree = () => this.hasSaidSo() && this.parts.shards.all().length === 0 && !this.isStandby();
+    const isDone = () => this.parts.isStopped || membership.isDeposed || isFree();
     while (!isDone() && clock.nowMs() < endMs) {
       await this.doDuties();
       // The last one has nobody to hand over to.
@@ -129,6 +130,12 @@ export class ClusterNode implements ClusterDoor {
       log.warn({ shards: left }, 'leaves the cluster with shards that nobody took: they will be refused for a window');
     if (!this.parts.isStopped && !membership.isDeposed && clock.nowMs() < endMs) await this.giveUp();
     this.stop();
+  }
+
+  /** Etcd knows that it leaves, or has never heard of it. */
+  private hasSaidSo(): boolean {
+    const { nodes, self } = this.parts.membership;
+    return self.epoch === 0 || nodes.some(({ id, isLeaving }) => id === self.id && isLeaving);
   }
 
   private isStandby(): boolean {
@@ -265,6 +272,11 @@ export class ClusterNode implements ClusterDoor {
       owners: placeIn(table?.owners),
       standbys: placeIn(table?.standbys),
     };
+  }
+
+  /** How many shards came to it in which way. Looks at nothing else, not even at the clock: whoever watches a simulation must not change it. */
+  get origins(): Pick<NodeStats, 'takenOver' | 'promoted'> {
+    return this.parts.shards.counts;
   }
 
   stats(): NodeStats {

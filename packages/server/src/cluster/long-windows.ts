@@ -271,7 +271,7 @@ export class LongWindows {
     const others = chunks.filter(
       ({ id, isApart }) => !isInState && !known.own.has(id) && !counted.has(id) && !(isTold && !isApart),
     );
-    if (isBucket(check)) emptyBucket(shard, check, others, nowMs);
+    if (check.owned.isBucket) emptyBucket(shard, check, others, nowMs);
     else for (const { cost, spendByMs } of others) shard.charge(check, cost, spendByMs - nowMs);
     for (const chunk of chunks) if (chunk.isApart || others.includes(chunk)) known.apart.add(chunk.id);
     // A window that was made longer since: what it should know of may have been everything.
@@ -487,12 +487,6 @@ export function prefixesOf(firstSlot: number, endSlot: number): string[] {
 function ownershipName(ownership: string, ofSpanMs = 0) {
   const spanMs = Math.max(ofSpanMs, fewestOwnershipMs);
   return { name: '\u0000ownership', key: ownership, owned: { spanMs } };
-}
-
-const buckets: readonly string[] = ['gcra', 'token-bucket', 'leaky-bucket'];
-
-function isBucket({ owned }: OwnedCheck): boolean {
-  return buckets.includes((owned.policy as { algorithm: string }).algorithm);
 }
 
 /**

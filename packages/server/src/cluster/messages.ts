@@ -1,5 +1,6 @@
 /** What nodes say to each other: plain data that survives JSON. Each message names whom it is for; a successor at the same address refuses it. */
 import type { Decision, Snapshot } from 'sluice';
+import type { SavedReceipts } from './receipts.ts';
 import type { WireKind, WireSteps } from './steps.ts';
 import type { WireCheck } from './wire-check.ts';
 
@@ -54,6 +55,11 @@ export interface ShardState {
   readonly settledSpansMs?: readonly number[];
   /** How far ahead of a standby the keys of each name may ever have been. */
   readonly lags?: readonly (readonly [name: string, lag: number])[];
+  /** Buckets from which what may be missing was taken: for the doubts up to which, and until when that matters, on the giver's time. */
+  readonly charged?: readonly (readonly [id: string, sinceMs: number, untilMs: number])[];
+  /** Of all policies that were asked for in this shard: for how long something that was granted may count. */
+  readonly longestSpanMs?: number;
+  readonly receipts?: SavedReceipts;
   /** A memory store's snapshot. */
   readonly snapshot: Snapshot;
 }

@@ -25,6 +25,8 @@ export interface OwnedPolicy {
   /** For how long the latest grant alone forbids another (`minGap`); 0: not at all. */
   readonly gapMs: number;
   readonly isDurable: boolean;
+  /** What was taken is made up for at a rate: it counts until the bucket was full, however long ago it was. */
+  readonly isBucket: boolean;
 }
 
 /** A check whose policy is the applied one. */
@@ -110,9 +112,12 @@ export class OwnedPolicies {
       lag: lagOf(limitShown(policy), unreplicated),
       gapMs: gapMs(applied, graceMs * rate),
       isDurable: (data.window ?? 0) >= durableFromMs,
+      isBucket: buckets.includes(data.algorithm),
     };
   }
 }
+
+const buckets: readonly string[] = ['gcra', 'token-bucket', 'leaky-bucket'];
 
 // Limits beyond this are not of calls: CL.THROTTLE counts nanoseconds.
 const mostCalls = 1e9;

@@ -15,7 +15,7 @@ import type { NodeParts } from './node-parts.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { KnownNode } from './records.ts';
 import { RememberedAnswers } from './remembered-answers.ts';
-import { costInBatch, isTaking, overrunOf, type Shard, takenInBatch } from './shard.ts';
+import { costInBatch, isRefused, isTaking, overrunOf, type Shard, takenInBatch } from './shard.ts';
 import { ownerOf } from './slot-table.ts';
 import { decisionOfWire, wireOfCheck, wireOfDecision } from './wire-check.ts';
 
@@ -473,8 +473,8 @@ export class OwnerChecks {
         return reply.decisions.map((decision, i) => decisionOfWire(decision, checks[i]!.policy));
       }
       if (reply.kind === 'failed') throw new SluiceError(reply.code as 'store-unavailable', reply.message);
-      if (this.parts.isStopped || clock.nowMs() + againMs > endMs)
-        throw unsure('The node that counted the key counts it no more.');
+      // Also where this node has left meanwhile: who came before that need not hear of it.
+      if (clock.nowMs() + againMs > endMs) throw unsure('The node that counted the key counts it no more.');
       await pause(clock, againMs);
     }
   }
@@ -533,11 +533,6 @@ const noRoom = { allowed: false, remaining: 0, retryAfterMs: 1000, reason: 'stor
 
 // What a rule says that fails closed.
 const noAnswer = { ...noRoom, reason: 'store-failure', degraded: 'closed' } as const;
-
-/** A refused batch has taken nothing. */
-function isRefused(checks: readonly Check[], decisions: readonly Decision[]): boolean {
-  return checks.some((check, i) => isTaking(check) && !check.shadow && !decisions[i]!.allowed);
-}
 
 function unsure(message: string, cause?: unknown): SluiceError {
   return new SluiceError('store-unavailable', message, cause === undefined ? undefined : { cause });

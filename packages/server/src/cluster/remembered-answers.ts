@@ -6,9 +6,12 @@
  *
  * A caller counts a grant's age from when it first sent the request, and may have forgotten when that was, or be another one than the first. So a
  * grant that nobody may use any more is not given again: it would be taken for a fresh one. Refusals do no harm, however old they are.
+ *
+ * That a reservation was settled is remembered for as long as it might be settled otherwise: the other result of a request that was made twice must
+ * not give the same back again.
  */
 import { type Check, type Decision, SluiceError } from 'sluice';
-import { requestText } from 'sluice/client';
+import { requestText, settledForMs } from 'sluice/client';
 import type { Answer } from '../service/service.ts';
 import { isTaking } from './shard.ts';
 
@@ -25,6 +28,7 @@ export class RememberedAnswers {
   private young = new Map<string, Remembered>();
   private old = new Map<string, Remembered>();
   private turnedMs = Number.NEGATIVE_INFINITY;
+  private readonly settled = new Map<string, Remembered & { readonly untilMs: number }>();
 
   constructor(graceMs: number) {
     this.graceMs = graceMs;
@@ -38,14 +42,24 @@ export class RememberedAnswers {
       this.turnedMs = nowMs;
     }
     const id = requestText(requestId, checks);
-    const known = this.young.get(id) ?? this.old.get(id);
+    const known = this.young.get(id) ?? this.old.get(id) ?? this.settled.get(id);
     if (known !== undefined)
       return nowMs - known.madeMs > this.graceMs ? withoutGrant(checks, known.answer) : known.answer;
     const answer = make();
-    this.young.set(id, { madeMs: nowMs, answer });
+    if (checks.some(({ operation }) => operation === 'settle')) this.keepSettled(id, checks, answer, nowMs);
+    else this.young.set(id, { madeMs: nowMs, answer });
     // What failed was not answered: it may be tried again.
-    if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
+    if (answer instanceof Promise)
+      answer.catch(() => [this.young, this.old, this.settled].some((answers) => answers.delete(id)));
     return answer;
+  }
+
+  private keepSettled(id: string, checks: readonly Check[], answer: Answer<Decision[]>, nowMs: number): void {
+    for (const [oldest, { untilMs }] of this.settled) {
+      if (untilMs > nowMs && this.settled.size < mostAnswers) break;
+      this.settled.delete(oldest);
+    }
+    this.settled.set(id, { madeMs: nowMs, answer, untilMs: nowMs + generationMs + settledForMs(checks) });
   }
 }
 

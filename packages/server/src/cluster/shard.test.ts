@@ -1,4 +1,4 @@
-import { slidingLog } from 'sluice';
+import { gcra, slidingLog } from 'sluice';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { NodeClock } from './environment.ts';
 import { allFences } from './fences.ts';
@@ -88,12 +88,77 @@ describe('a standby that becomes the owner', () => {
 
   it('leaves room for each of several that failed, and after many knows nothing any more', () => {
     const shard = certain();
+    ask(shard, 0);
     shard.promote(allFences);
     shard.promote(allFences);
     expect(ask(shard, 95).allowed).toBe(false);
     expect(ask(shard, 94).allowed).toBe(true);
     for (let failures = 0; failures < 3; failures += 1) shard.promote(allFences);
     expect(ask(shard, 1, 'never asked')).toMatchObject({ allowed: false, reason: 'quarantine' });
+  });
+
+  it('does not count failures that are out of every window', () => {
+    let shard = certain();
+    for (let failures = 0; failures < 20; failures += 1) {
+      shard.promote(allFences);
+      expect(ask(shard, 97)).toMatchObject({ allowed: true, remaining: 0 });
+      nowMs += spanMs;
+      // From one to the next.
+      shard = Shard.of(shard.state(), clock, 100, 0);
+    }
+    expect(shard.state().doubts).toHaveLength(1);
+  });
+
+  it('counts those of the longest window that was ever asked for', () => {
+    const shard = certain();
+    const long = policies.ownedCheck({
+      name: 'rule',
+      key: 'k',
+      policy: slidingLog({ limit: 100, window: 60_000 }),
+      cost: 1,
+    });
+    shard.repeat([long], nowMs);
+    for (let failures = 0; failures < 4; failures += 1) {
+      shard.promote(allFences);
+      nowMs += spanMs;
+    }
+    expect(shard.apply([{ ...long, cost: 88 }])[0]).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(shard.apply([{ ...long, cost: 87 }])[0]).toMatchObject({ allowed: true, remaining: 0 });
+  });
+});
+
+describe('a standby that becomes the owner of a bucket', () => {
+  const bucket = gcra({ limit: 100, window: 1000, burst: 100 });
+  const { applied, spanMs: bucketSpanMs } = policies.of(bucket);
+  const taken = (cost: number) => policies.ownedCheck({ name: 'bucket', key: 'k', policy: bucket, cost });
+  const intervalMs = applied.window! / applied.limit;
+
+  it('takes what may be missing along with the first that is taken, and its own copy does the same', () => {
+    const owner = certain();
+    owner.promote(allFences);
+    const copy = Shard.of(owner.state(), clock, 100, 0);
+    const burst = applied.burst!;
+    expect(owner.apply([taken(burst - 2)])[0]).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(owner.apply([taken(burst - 3)])[0]).toMatchObject({ allowed: true, remaining: 0 });
+    expect(copy.repeat([taken(burst - 3)], owner.decidedMs)).toBe(true);
+    expect(copy.state().snapshot).toEqual({ ...owner.state().snapshot, receiptsFrom: expect.any(Number) });
+    expect(copy.state().charged).toEqual(owner.state().charged);
+    // What comes in is used as soon as it does, until nothing is in doubt any more.
+    for (let ms = 0; ms < 2 * bucketSpanMs; ms += intervalMs) {
+      nowMs += intervalMs;
+      for (const shard of [owner, Shard.of(owner.state(), clock, 100, 0)])
+        expect(shard.peek([taken(2)])[0]!.allowed).toBe(false);
+      expect(owner.apply([taken(1)])[0]!.allowed).toBe(true);
+    }
+    expect(owner.state().charged).toEqual([]);
+  });
+
+  it('takes nothing along for who only looks, or is refused', () => {
+    const shard = certain();
+    shard.promote(allFences);
+    shard.peek([taken(1)]);
+    shard.apply([taken(1000)]);
+    expect(shard.state()).toMatchObject({ charged: [], snapshot: { names: [{ tables: [{ entries: [] }] }] } });
   });
 });
 
@@ -278,6 +343,7 @@ describe('a key of a long window', () => {
     const check = policies.ownedCheck({ name: 'daily', key: 'k', policy: long, cost: 1 });
     const shard = certain();
     shard.settle(check);
+    shard.apply([check]);
     for (let failures = 0; failures < 4; failures += 1) shard.promote(allFences);
     expect(shard.apply([check])[0]!.allowed).toBe(true);
     shard.promote(allFences);

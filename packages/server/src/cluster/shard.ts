@@ -6,24 +6,32 @@
  */
 import { type Check, type Clock, type Decision, type MemoryStore, memoryStore, type Policy, type Store } from 'sluice';
 import type { NodeClock } from './environment.ts';
+import { Fading } from './fading.ts';
 import type { Fences } from './fences.ts';
 import { identityOf } from './identity.ts';
 import type { Doubt, ShardState } from './messages.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
+import { Receipts } from './receipts.ts';
 
 // After so many failures in a row it is simpler to know nothing.
 const mostLags = 4;
 // Nothing that was written down of a key matters for longer than a span after the time in which it may be spent, which is much shorter.
 const settledSpans = 2;
-// Fewer are not worth looking for those that no longer matter.
-const fewSettled = 16;
-// Of keys that an earlier version handed over, which did not say: longer than any window in use.
+// Of what an earlier version handed over, which did not say: longer than any window in use.
 const unsaidSpanMs = 31 * 86_400_000;
 
 /** A key of a long window of which everything is known. */
 interface Settled {
   readonly spanMs: number;
   /** On the shard's own time: from then on nobody could tell. */
+  readonly untilMs: number;
+}
+
+/** A bucket from which what may be missing was taken. */
+interface Charged {
+  /** For the doubts up to this one. */
+  readonly sinceMs: number;
+  /** On the shard's own time: from then on they are over. */
   readonly untilMs: number;
 }
 
@@ -46,8 +54,11 @@ export class Shard {
   private doubts: readonly Doubt[];
   private latestDoubtMs: number;
   /** Keys of long windows of which everything is known, whatever else is in doubt. */
-  private readonly settled = new Map<string, Settled>();
-  private mostSettled = fewSettled;
+  private readonly settled = new Fading<Settled>();
+  private readonly charged = new Fading<Charged>();
+  private readonly receipts: Receipts;
+  /** Of all policies that were asked for here, by us or by those whose state this was. */
+  private longestSpanMs = 0;
   /** By name: how far ahead of a standby its keys may ever have been, as far as was told here. */
   private readonly lags: Map<string, number>;
   /** Of those, what the standby has confirmed that it knows; each later one begins with all of them. */
@@ -59,7 +70,7 @@ export class Shard {
     maxKeys: number,
     asideMs: number,
     doubts: readonly Doubt[],
-    lags: readonly (readonly [name: string, lag: number])[] = [],
+    { lags = [], receipts }: Pick<ShardState, 'lags' | 'receipts'> = {},
   ) {
     this.number = number;
     this.clock = clock;
@@ -68,6 +79,7 @@ export class Shard {
     this.latestDoubtMs = latestOf(doubts);
     this.lags = new Map(lags);
     this.toldLags = new Map(lags);
+    this.receipts = new Receipts(receipts);
     this.store = memoryStore({ maxKeys, clock: storeClock });
   }
 
@@ -79,8 +91,11 @@ export class Shard {
 
   /** As another node had it, with the difference of its time to ours. */
   static of(state: ShardState, clock: NodeClock, maxKeys: number, asideMs: number): Shard {
-    const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state.lags);
-    for (const [i, id] of state.settled.entries()) shard.settleFor(id, state.settledSpansMs?.[i] ?? unsaidSpanMs);
+    const { settled, settledSpansMs, charged = [], longestSpanMs = unsaidSpanMs } = state;
+    const shard = new Shard(state.shard, clock, maxKeys, asideMs, state.doubts, state);
+    for (const [i, id] of settled.entries()) shard.settleFor(id, settledSpansMs?.[i] ?? unsaidSpanMs);
+    for (const [id, sinceMs, untilMs] of charged) shard.charged.set(id, { sinceMs, untilMs }, state.nowMs);
+    shard.longestSpanMs = longestSpanMs;
     shard.store.restore(state.snapshot);
     return shard;
   }
@@ -106,26 +121,33 @@ export class Shard {
   }
 
   state(): ShardState {
-    const { number, doubts, store } = this;
-    this.forgetSettled();
+    const { number, doubts, store, longestSpanMs } = this;
+    const nowMs = this.nowMs();
+    this.settled.forget(nowMs);
+    this.charged.forget(nowMs);
+    const settled = this.settled.entries();
     return {
       shard: number,
-      nowMs: this.nowMs(),
+      nowMs,
       doubts,
-      settled: [...this.settled.keys()],
-      settledSpansMs: Array.from(this.settled.values(), ({ spanMs }) => spanMs),
+      settled: settled.map(([id]) => id),
+      settledSpansMs: settled.map(([, { spanMs }]) => spanMs),
       lags: [...this.lags],
+      charged: this.charged.entries().map(([id, { sinceMs, untilMs }]) => [id, sinceMs, untilMs] as const),
+      longestSpanMs,
+      receipts: this.receipts.save(),
       snapshot: store.snapshot(),
     };
   }
 
   /** A standby becomes the owner: what the old one granted last may not be here. */
   promote(fences: Fences): void {
-    if (fences.lagCountsAsUsed) this.doubt('lag');
+    if (fences.lagCountsAsUsed) this.doubtLag();
+    this.receipts.skip();
     // Its own standby, once it has one, begins with all that is here.
     this.toldLags = new Map(this.lags);
     // The old owner went on settling them.
-    for (const [id, { spanMs }] of this.settled) this.settleFor(id, spanMs);
+    for (const [id, { spanMs }] of this.settled.entries()) this.settleFor(id, spanMs);
   }
 
   /**
@@ -153,14 +175,18 @@ export class Shard {
     return Math.max(owned.lag, this.lags.get(name) ?? 0);
   }
 
-  private doubt(about: Doubt['about']): void {
-    const isMany = this.doubts.filter((doubt) => doubt.about === 'lag').length >= mostLags;
-    const doubt = { sinceMs: this.nowMs(), about: isMany ? 'all' : about } as const;
+  private doubtLag(): void {
+    const sinceMs = this.nowMs();
+    // What is out of every window that was ever asked for matters no more. One that is made longer later counts what it does not know as spent.
+    const before = this.doubts.filter(
+      ({ sinceMs: doubtMs, about }) => about === 'all' || doubtMs + this.longestSpanMs > sinceMs,
+    );
+    const isMany = before.filter(({ about }) => about === 'lag').length >= mostLags;
     // Knowing nothing is worse than any earlier doubt.
-    this.doubts = doubt.about === 'all' ? [doubt] : [...this.doubts, doubt];
+    this.doubts = isMany ? [{ sinceMs, about: 'all' }] : [...before, { sinceMs, about: 'lag' }];
     // What was known of a key was known before it began: of what was granted since, only the records in etcd tell.
-    if (doubt.about === 'all') this.settled.clear();
-    this.latestDoubtMs = doubt.sinceMs;
+    if (isMany) this.settled.clear();
+    this.latestDoubtMs = sinceMs;
   }
 
   /** Nothing is in doubt for windows up to this long. */
@@ -169,26 +195,19 @@ export class Shard {
   }
 
   isSettled(check: Pick<OwnedCheck, 'name' | 'key'>): boolean {
-    return this.settled.has(identityOf(check));
+    return this.settled.get(identityOf(check)) !== undefined;
   }
 
   settle(check: Pick<OwnedCheck, 'name' | 'key'> & { readonly owned: Pick<OwnedPolicy, 'spanMs'> }): void {
     this.settleFor(identityOf(check), check.owned.spanMs);
-    if (this.settled.size < this.mostSettled) return;
-    this.forgetSettled();
-    this.mostSettled = Math.max(fewSettled, 2 * this.settled.size);
   }
 
   /** A name may have several policies: the longest window that it was settled for counts. */
   private settleFor(id: string, ofSpanMs: number): void {
     const spanMs = Math.max(ofSpanMs, this.settled.get(id)?.spanMs ?? 0);
-    this.settled.set(id, { spanMs, untilMs: this.nowMs() + settledSpans * spanMs });
-  }
-
-  /** Whoever was not asked for since, for longer than the window, has no past that could be in doubt. */
-  private forgetSettled(): void {
     const nowMs = this.nowMs();
-    for (const [id, { untilMs }] of this.settled) if (untilMs <= nowMs) this.settled.delete(id);
+    // Whoever was not asked for since, for longer than the window, has no past that could be in doubt.
+    this.settled.set(id, { spanMs, untilMs: nowMs + settledSpans * spanMs }, nowMs);
   }
 
   /** Counts what somebody else may have granted, at the latest so long before now (negative) or now. */
@@ -200,32 +219,65 @@ export class Shard {
   /** All of the checks or none, as they stand in the store. They have the applied policies. */
   apply(checks: readonly OwnedCheck[]): Decision[] {
     const nowMs = this.nowMs();
-    const store = this.decideAt(nowMs);
+    this.decideAt(nowMs);
     for (let i = 0; i < checks.length; i += 1) {
       if (this.isCertainFor(checks[i]!.owned.spanMs, nowMs)) continue;
-      return this.refuseInDoubt(checks, nowMs) ?? this.withoutLag(checks, store.apply(checks), nowMs);
+      const refusal = this.refuseInDoubt(checks, nowMs);
+      if (refusal) return refusal;
+      const missing = checks.map((check) => this.missingOf(check, nowMs));
+      return this.carryOut(checks, nowMs).map((decision, place) =>
+        // What may be missing does not remain to be used.
+        missing[place] === 0 ? decision : { ...decision, remaining: Math.max(0, decision.remaining - missing[place]!) },
+      );
     }
-    return store.apply(checks);
+    return this.carryOut(checks, nowMs);
   }
 
-  /** What may be missing does not remain to be used. */
-  private withoutLag(checks: readonly OwnedCheck[], decisions: readonly Decision[], nowMs: number): Decision[] {
-    return decisions.map((decision, i) => {
-      const check = checks[i]!;
-      const { spanMs } = check.owned;
-      const lags = this.doubts.filter(({ sinceMs, about }) => about === 'lag' && sinceMs + spanMs > nowMs).length;
-      const missing = lags * this.lagOf(check);
-      return lags === 0 ? decision : { ...decision, remaining: Math.max(0, decision.remaining - missing) };
-    });
+  /** The same for the owner, and for the copy that does it again. */
+  private carryOut(checks: readonly OwnedCheck[], nowMs: number): Decision[] {
+    for (const { owned } of checks) this.longestSpanMs = Math.max(this.longestSpanMs, owned.spanMs);
+    const decisions = this.decideAt(nowMs).apply(this.receipts.opened(checks));
+    this.receipts.number(decisions);
+    this.chargeMissing(checks, decisions, nowMs);
+    return decisions;
+  }
+
+  /** How much of a key may be missing, by all failures whose grants may still count. */
+  private missingOf(check: OwnedCheck, nowMs: number): number {
+    const { spanMs } = check.owned;
+    if (this.isCertainFor(spanMs, nowMs)) return 0;
+    const chargedMs = this.charged.get(identityOf(check))?.sinceMs ?? Number.NEGATIVE_INFINITY;
+    const lags = this.doubts.filter(
+      ({ sinceMs, about }) => about === 'lag' && sinceMs > chargedMs && sinceMs + spanMs > nowMs,
+    );
+    return lags.length * this.lagOf(check);
+  }
+
+  /**
+   * What is missing of a window leaves it in time. What is missing of a bucket is missing until that was full: by then somebody may have used what comes in
+   * for longer than any span. So it is taken along when a bucket is first used.
+   */
+  private chargeMissing(checks: readonly OwnedCheck[], decisions: readonly Decision[], nowMs: number): void {
+    if (this.isCertainFor(this.longestSpanMs, nowMs) || isRefused(checks, decisions)) return;
+    for (const [i, check] of checks.entries()) {
+      const { name, key, policy, cost, owned, operation } = check;
+      const isTaken = isTaking(check)
+        ? operation !== 'peek' && cost > 0 && decisions[i]!.allowed
+        : overrunOf(check) > 0;
+      const missing = owned.isBucket && (isTaken || operation === 'reset') ? this.missingOf(check, nowMs) : 0;
+      if (missing === 0) continue;
+      const { latestDoubtMs: sinceMs } = this;
+      this.charged.set(identityOf(check), { sinceMs, untilMs: sinceMs + owned.spanMs }, nowMs);
+      // Of what was reset nothing is missing.
+      if (isTaken) this.store.apply([{ name, key, policy, cost: missing, operation: 'penalize' }]);
+    }
   }
 
   /** What the owner did, done again for the copy. False when it came to another end here: then this is no copy any more. */
   repeat(checks: readonly OwnedCheck[], atMs: number): boolean {
     for (const { name, owned } of checks) this.noteLag(name, owned);
     // By the clock and not by a time that is given: else the store would forget nobody, because the next time might be an earlier one.
-    return this.decideAt(atMs)
-      .apply(checks)
-      .every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
+    return this.carryOut(checks, atMs).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
   }
 
   /** The same of one plain check. */
@@ -298,23 +350,22 @@ export class Shard {
     if (!isTaking(check) || check.cost === 0) return 0;
     const { owned } = check;
     let waitMs = 0;
-    let lag = 0;
     let lagWaitMs = 0;
     for (const { sinceMs, about } of this.doubts) {
       const leftMs = sinceMs + owned.spanMs - nowMs;
       if (leftMs <= 0) continue;
       if (about === 'all') waitMs = owned.isDurable && this.isSettled(check) ? waitMs : Math.max(waitMs, leftMs);
       else {
-        lag += this.lagOf(check);
         lagWaitMs = Math.max(lagWaitMs, leftMs);
         // The last of what may be missing may have been granted a moment before.
         waitMs = Math.max(waitMs, sinceMs + owned.gapMs - nowMs);
       }
     }
-    if (lag === 0 || waitMs > 0) return waitMs;
+    const missing = this.missingOf(check, nowMs);
+    if (missing === 0 || waitMs > 0) return waitMs;
     // Room for what may be missing has to be left: a call passes if that and the call itself would.
     const [both] = this.store.apply([
-      { ...check, shadow: undefined, cost: costInBatch(check, batch) + lag, operation: 'peek' },
+      { ...check, shadow: undefined, cost: costInBatch(check, batch) + missing, operation: 'peek' },
     ]);
     if (both!.allowed) return 0;
     return Math.min(lagWaitMs, Number.isFinite(both!.retryAfterMs) ? both!.retryAfterMs : lagWaitMs);
@@ -330,6 +381,11 @@ const takers: readonly Check['operation'][] = [undefined, 'check', 'reserve', 'a
 /** Whether it takes something, or asks whether it could. */
 export function isTaking({ operation }: Check): boolean {
   return takers.includes(operation);
+}
+
+/** A refused batch has taken nothing. */
+export function isRefused(checks: readonly Check[], decisions: readonly Decision[]): boolean {
+  return checks.some((check, i) => isTaking(check) && !check.shadow && !decisions[i]!.allowed);
 }
 
 /** What a batch takes of the check's key: the same key twice adds up. */

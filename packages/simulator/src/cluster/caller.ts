@@ -1,55 +1,43 @@
 /**
  * Somebody who asks before doing something, and does it when told yes.
  *
- *      sent ─────► node ─────► answer ─── older than g since it was sent? ──► dropped
- *        └── no answer: asks again, by the same id      └── no ──► used, at once or a moment later
+ *      asks ─────► answer ─── older than g since it was sent? ──► dropped
+ *                               └── no ──► used, at once or a moment later; of what was reserved the rest is given back
  *
  * The age counts from the first sending, on the caller's own clock: an answer to a question that was asked again may be the answer
- * to the first.
+ * to the first. Now and then it does something else to a key: looks at it, forbids it, gives back, takes more.
  */
 import type { Random } from '../random.ts';
+import { type Decisions, type Errand, Errands, type ErrandsOptions, type Wish } from './errands.ts';
 import type { Host, Run } from './host.ts';
-import { type Answer, type Asked, nameOf, type Question } from './simulated-node.ts';
+import { LeaseHolder } from './lease-holder.ts';
+import type { Intervention } from './ledger.ts';
+import { type Asked, isLeased, type Operation, type Question } from './simulated-node.ts';
 import type { World } from './world.ts';
 
-export interface CallerOptions {
+export interface CallerOptions extends ErrandsOptions {
   /** The mean time between two questions. */
   readonly gapMs: number;
   /** The share of questions that come as several at once. */
   readonly burstShare: number;
   /** The share that goes to any node, which asks the owner; the others follow redirections, as Redis Cluster clients do. */
   readonly forwardedShare: number;
-  /** How long until it asks again, or gives up. */
-  readonly patienceMs: number;
-  readonly retryShare: number;
   /** The share of grants that is not used at once, but later within `g`. */
   readonly lateShare: number;
-  /** The share that is reserved; of these some are used, some in part, and some not at all. Default none. */
+  /** The share that is reserved; of these some are used, some in part, some not at all, and some more than was reserved. Default none. */
   readonly reservedShare?: number;
+  /** The share that takes what there is. Default none. */
+  readonly takenShare?: number;
+  /** The share that is no demand at all, and until when there is any. Default none. */
+  readonly interventions?: { readonly share: number; readonly untilMs: number };
   /** What is asked for. */
   readonly demand: () => readonly Asked[];
 }
 
-/** What chance decides otherwise. */
-export interface Wish {
-  /** Which node is asked. */
-  readonly at?: string;
-  readonly door?: Question['door'];
-  /** How old the grant is when it is used. */
-  readonly useAtAgeMs?: number;
-}
-
-interface Errand {
-  readonly question: Question;
-  readonly wish: Wish;
-  readonly sentMs: number;
-  isOver: boolean;
-  redirections: number;
-}
-
-const mostRedirections = 4;
 // How long something may be under way that was reserved, on average.
 const settledAfterMs = 100;
+// Long enough for an owner to be lost and replaced meanwhile.
+const blockMsMax = 1400;
 
 export class Caller {
   readonly #world: World;
@@ -57,9 +45,8 @@ export class Caller {
   readonly #run: Run;
   readonly #random: Random;
   readonly #options: CallerOptions;
-  /** By key: who owned it when last heard of. */
-  readonly #owners = new Map<string, string>();
-  #asked = 0;
+  readonly #errands: Errands;
+  readonly #holder: LeaseHolder;
 
   constructor(world: World, host: Host, options: CallerOptions) {
     this.#world = world;
@@ -67,6 +54,8 @@ export class Caller {
     this.#run = host.boot();
     this.#random = world.random.fork();
     this.#options = options;
+    this.#errands = new Errands(world, host, this.#run, this.#random, options);
+    this.#holder = new LeaseHolder(world, host, this.#run, this.#random, this.#errands);
   }
 
   /** Asks again and again. */
@@ -81,118 +70,115 @@ export class Caller {
   }
 
   ask(asked: readonly Asked[], wish: Wish = {}): void {
-    const { forwardedShare, reservedShare = 0 } = this.#options;
-    const isForwarded = asked.length > 1 || this.#random.uniform() < forwardedShare;
+    const isForwarded = asked.length > 1 || this.#random.uniform() < this.#options.forwardedShare;
+    const door = wish.door ?? (isForwarded ? 'http' : 'resp');
+    const intervention = this.#intervention(asked);
+    if (intervention !== undefined) {
+      this.#intervene({ door, asked, ...intervention }, wish);
+      return;
+    }
     this.#world.ledger.asked.push({ asked, atMs: this.#world.loop.nowMs });
-    this.#go(
-      {
-        id: this.#nextId(),
-        door: wish.door ?? (isForwarded ? 'http' : 'resp'),
-        asked,
-        ...(reservedShare > 0 && this.#random.uniform() < reservedShare && { isReservation: true }),
-      },
-      wish,
-    );
+    this.#errands.go({ door, asked, ...this.#manner(asked) }, (answer, errand) => this.#hear(answer, errand), wish);
   }
 
-  #nextId(): string {
-    this.#asked += 1;
-    return `${this.#host.name}.${this.#asked}`;
+  /** In which way it is asked for. */
+  #manner(asked: readonly Asked[]): Pick<Question, 'operation'> {
+    const { reservedShare = 0, takenShare = 0 } = this.#options;
+    if (reservedShare > 0 && this.#random.uniform() < reservedShare) return { operation: 'reserve' };
+    if (takenShare === 0 || asked.length > 1 || this.#isLease(asked[0]!)) return {};
+    return this.#random.uniform() < takenShare ? { operation: 'take' } : {};
   }
 
-  #go(question: Question, wish: Wish = {}): void {
-    const errand: Errand = { question, sentMs: this.#host.nowMs(), wish, isOver: false, redirections: 0 };
-    this.#send(errand, wish.at ?? this.#nodeFor(question));
-    this.#wait(errand);
+  #isLease({ rule }: Asked): boolean {
+    return isLeased(this.#world.policyOf(rule, 0));
   }
 
-  #nodeFor({ door, asked }: Question): string {
-    const owner = door === 'resp' ? this.#owners.get(asked[0]!.key) : undefined;
-    if (owner !== undefined) return owner;
-    const nodes = [...this.#world.nodes.values()];
-    const ready = nodes.filter(({ isReady }) => isReady);
-    return this.#random.pick(ready.length > 0 ? ready : nodes).name;
+  #hear(answer: Decisions, errand: Errand): void {
+    const { decisions, version } = answer;
+    const { asked, operation, door } = errand.question;
+    if (!decisions.every(({ allowed }) => allowed)) return;
+    const granted = asked.map((one, i) => ({
+      ...one,
+      cost: decisions[i]!.granted ?? one.cost,
+      decision: decisions[i]!,
+    }));
+    for (const one of granted.filter((each) => this.#isLease(each)))
+      this.#holder.hold(one, one.decision.receipt!, version, errand);
+    const counted = granted.filter((one) => !this.#isLease(one));
+    const used = operation === 'reserve' ? this.#settleLater(counted, door) : counted;
+    if (used.length > 0) this.#take(errand, used, version);
   }
 
-  #send(errand: Errand, to: string): void {
-    const { network, nodes } = this.#world;
-    const { question } = errand;
-    const from = this.#host.name;
-    const hear = (answer: Answer) =>
-      network.send({ from: to, to: from, what: '?check', content: answer }, () =>
-        this.#host.pass(this.#run, 'message', () => this.#hear(errand, answer, to)),
-      );
-    this.#host.say(this.#run, () =>
-      network.send({ from, to, what: 'check', content: question }, () => nodes.get(to)?.answer(question, hear)),
-    );
-  }
-
-  #wait(errand: Errand): void {
-    const { patienceMs, retryShare } = this.#options;
-    this.#host.clockOf(this.#run).after(patienceMs, () => {
-      if (errand.isOver) return;
-      this.#owners.delete(errand.question.asked[0]!.key);
-      if (this.#random.uniform() < retryShare) {
-        this.#send(errand, this.#nodeFor(errand.question));
-        this.#wait(errand);
-      } else if (this.#world.callerAge) {
-        errand.isOver = true;
-      }
+  /** What is used of a reservation; the rest is given back after a while, or what it took beyond is said. */
+  #settleLater(
+    reserved: readonly (Asked & { readonly decision: Decisions['decisions'][number] })[],
+    door: Question['door'],
+  ): readonly Asked[] {
+    const manner = this.#random.integer(4);
+    if (manner === 0 || reserved.length === 0) return reserved;
+    const actuals = reserved.map(({ cost }) => [0, cost - 1, cost + 1][manner - 1]!);
+    const receipts = reserved.map(({ decision }) => decision.receipt!);
+    const asked = reserved.map(({ rule, key, cost }) => ({ rule, key, cost }));
+    const settle = { door, asked, operation: 'settle', actuals, receipts } as const;
+    this.#host.clockOf(this.#run).after(this.#random.exponential(settledAfterMs), () => {
+      const overrun = asked.map((one, i) => ({ ...one, cost: actuals[i]! - one.cost })).filter(({ cost }) => cost > 0);
+      const noted = this.#note('penalize', overrun, 0);
+      this.#errands.go(settle, () => this.#carriedOut(noted));
     });
-  }
-
-  #hear(errand: Errand, answer: Answer, from: string): void {
-    if (errand.isOver) return;
-    const [{ key }] = errand.question.asked as [Asked];
-    if (answer.kind === 'moved') {
-      const owner = nameOf(answer.to);
-      this.#owners.set(key, owner);
-      errand.redirections += 1;
-      if (errand.redirections <= mostRedirections) this.#send(errand, owner);
-      return;
-    }
-    errand.isOver = true;
-    if (answer.kind === 'error') {
-      this.#world.ledger.failures.push({ code: answer.code, atMs: this.#world.loop.nowMs });
-      this.#owners.delete(key);
-      return;
-    }
-    if (errand.question.door === 'resp') this.#owners.set(key, from);
-    if (errand.question.settlement || !answer.decisions.every(({ allowed }) => allowed)) return;
-    const used = errand.question.isReservation ? this.#settleLater(errand.question, answer) : errand.question.asked;
-    if (used.length > 0) this.#take(errand, used, answer.version);
-  }
-
-  /** What is used of a reservation; the rest is given back after a while. */
-  #settleLater(question: Question, { decisions }: Extract<Answer, { kind: 'decisions' }>): readonly Asked[] {
-    const { asked, door } = question;
-    const unused = this.#random.integer(3);
-    if (unused === 0) return asked;
-    const actuals = asked.map(({ cost }) => (unused === 1 ? cost - 1 : 0));
-    const settlement = { actuals, receipts: decisions.map(({ receipt = [] }) => receipt) };
-    const giveBack = () => this.#go({ id: this.#nextId(), door, asked, settlement });
-    this.#host.clockOf(this.#run).after(this.#random.exponential(settledAfterMs), giveBack);
-    return asked.flatMap((one, i) => (actuals[i]! > 0 ? [{ ...one, cost: actuals[i]! }] : []));
+    return asked.flatMap((one, i) => (actuals[i]! > 0 ? [{ ...one, cost: Math.min(one.cost, actuals[i]!) }] : []));
   }
 
   /** Uses a grant now, or at a moment that is not too late. */
   #take(errand: Errand, used: readonly Asked[], version: number): void {
     const { graceMs } = this.#world.settings.shared;
-    const ageMs = this.#host.nowMs() - errand.sentMs;
+    const ageMs = this.#errands.ageMs(errand);
     const isLate = ageMs < graceMs && this.#random.uniform() < this.#options.lateShare;
     const useAtAgeMs = errand.wish.useAtAgeMs ?? (isLate ? ageMs + (graceMs - ageMs) * this.#random.uniform() : 0);
     if (useAtAgeMs <= ageMs) this.#use(errand, used, version);
     else this.#host.clockOf(this.#run).after(useAtAgeMs - ageMs, () => this.#use(errand, used, version));
   }
 
-  #use({ question, sentMs }: Errand, used: readonly Asked[], version: number): void {
-    const { ledger, settings, callerAge, loop } = this.#world;
-    if (callerAge && this.#host.nowMs() - sentMs > settings.shared.graceMs) {
+  #use(errand: Errand, used: readonly Asked[], version: number): void {
+    const { ledger, loop, statesLost } = this.#world;
+    const { question, askedMs } = errand;
+    if (this.#errands.isTooOld(errand)) {
       ledger.dropped += 1;
       return;
     }
-    ledger.used(used, version, loop.nowMs);
+    for (const { rule, key, cost } of used)
+      ledger.used({ rule, key, cost, version, atMs: loop.nowMs, askedMs, statesLost });
     this.#world.tell(this.#host.name, `uses ${question.id}: ${used.map(nameOfAsked).join(' ')}`);
+  }
+
+  // --- What is no demand ---
+
+  #intervention(asked: readonly Asked[]): { readonly operation: Operation; readonly durationMs?: number } | undefined {
+    const { interventions } = this.#options;
+    if (interventions === undefined || this.#random.uniform() >= interventions.share) return undefined;
+    if (this.#world.loop.nowMs >= interventions.untilMs) return { operation: 'peek' };
+    // Of leases nothing can be given back but by whoever has them.
+    const all = ['peek', 'block', 'reset', 'penalize', 'penalize', 'reward'] as const;
+    const operation = this.#random.pick(asked.some((one) => this.#isLease(one)) ? all.slice(0, 3) : all);
+    return operation === 'block' ? { operation, durationMs: blockMsMax * this.#random.uniform() } : { operation };
+  }
+
+  #intervene(question: Omit<Question, 'id'> & { readonly operation: Operation }, wish: Wish): void {
+    const { operation, asked, durationMs = 0 } = question;
+    const noted = operation === 'peek' ? [] : this.#note(operation, asked, durationMs);
+    this.#errands.go(question, () => this.#carriedOut(noted), { ...wish, isOnce: true });
+  }
+
+  #note(operation: Operation, asked: readonly Asked[], durationMs: number): readonly Intervention[] {
+    const { ledger, loop, statesLost } = this.#world;
+    const sent = { operation, durationMs, fromMs: loop.nowMs, toMs: Number.POSITIVE_INFINITY, statesLost };
+    return asked.map(({ rule, key, cost }) => {
+      this.#world.tell(this.#host.name, `${operation}s ${nameOfAsked({ rule, key, cost })}`);
+      return ledger.intervened({ rule, key, cost, ...sent });
+    });
+  }
+
+  #carriedOut(noted: readonly Intervention[]): void {
+    for (const intervention of noted) intervention.toMs = this.#world.loop.nowMs;
   }
 }
 

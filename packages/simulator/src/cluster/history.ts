@@ -1,6 +1,6 @@
 /** One seed, one history: carried out, and judged. */
 import { type Plan, planOf } from './plan.ts';
-import { noProgress, type Objection, refusedByPlan, tooMuch } from './verdict.ts';
+import { despiteBlock, noProgress, type Objection, refusedByPlan, tooMuch } from './verdict.ts';
 import { type AllFences, World } from './world.ts';
 
 export interface HistoryOptions {
@@ -45,6 +45,7 @@ export async function history(seed: number, options: HistoryOptions = {}): Promi
   const objections = [
     ...failure,
     ...tooMuch(world),
+    ...despiteBlock(world),
     ...noProgress(world, plan),
     ...(plan.theme === 'plans' ? refusedByPlan(world, plan) : []),
   ];

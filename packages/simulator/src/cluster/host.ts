@@ -162,6 +162,11 @@ export class Host {
     };
   }
 
+  /** When the clock will have gone on by so much, in true time, if the machine does not sleep. */
+  trueMsAfter(ms: number): number {
+    return this.#loop.nowMs + ms / this.#rate;
+  }
+
   nowMs(): number {
     return this.#shown(this.#lookMs() - this.#suspendedMs - this.#asleepMs());
   }

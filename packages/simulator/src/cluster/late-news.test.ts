@@ -1,5 +1,5 @@
 /** News that a node has not heard when it matters: schedules that were found to be too much once. */
-import { tokenBucket } from 'sluice';
+import { slidingLog, tokenBucket } from 'sluice';
 import { expect, test } from 'vitest';
 import { etcdHost } from './etcd-model.ts';
 import { limit, Stage, takeOverMs, windowMs } from './stage.test-support.ts';
@@ -58,6 +58,46 @@ test('a node that leaves is given nothing in its last moment', async () => {
   await stage.spend(a);
   expect(stage.keysOf(a)).toContain(key);
   expect(stage.used).toBe(limit);
+});
+
+test('a node that leaves before it has anything has nothing in the end, though it was given something meanwhile', async () => {
+  const stage = await Stage.settled({ isForC: true });
+  const { a, c, key } = stage;
+  // Etcd hears that the offer of a was taken, and right after that, that c is gone.
+  let isOffered = false;
+  stage.mail(({ from, to, what }) => {
+    if (from === 'c' && to === 'a' && what === '?offer') isOffered = true;
+    if (from === 'b' && what === 'offer') return 'lost';
+    return isOffered && from === 'c' && what === 'etcd' ? 2 : undefined;
+  });
+  void c.start();
+  await stage.runUntil(() => isOffered);
+  expect(stage.keysOf(c)).toEqual([]);
+  void c.leave(300);
+  await stage.run(100);
+  expect(c.node).toBeUndefined();
+  await stage.spend(a);
+  expect(stage.keysOf(a)).toContain(key);
+  expect(stage.used).toBe(limit);
+});
+
+test('who asks a node that leaves is answered by the next owner, though that one hears of it last', async () => {
+  const policy = slidingLog({ limit, window: windowMs });
+  const stage = await Stage.settled({ policy });
+  const { a, b, key } = stage;
+  await stage.run(3 * windowMs);
+  let isOffered = false;
+  stage.mail(({ from, to, what }) => {
+    if (from === 'b' && to === 'a' && what === '?offer') isOffered = true;
+    return isOffered && from === 'a' && what === 'table' ? 15 : undefined;
+  });
+  const leaving = a.node!;
+  void leaving.leave(500);
+  await stage.runUntil(() => isOffered);
+  const [decision] = await stage.carriedOut(a, [{ name: 'rule', key, policy, cost: 1 }]);
+  expect(decision!.allowed).toBe(true);
+  expect(leaving.stats().ownedShards).toBe(0);
+  expect(stage.keysOf(b)).toContain(key);
 });
 
 test('a bucket of which nothing is known but that it was used is empty, however little of it was used last', async () => {

@@ -1,12 +1,30 @@
 /** The history as an auditor needs it: every grant that was used, at the true time of its use, and every decision, at the time it was made. */
 import type { Decision } from 'sluice';
-import type { Asked } from './simulated-node.ts';
+import type { Asked, Operation } from './simulated-node.ts';
 
 /** A grant that a caller used. */
 export interface Use extends Asked {
   readonly atMs: number;
+  /** When it was asked for first: it was decided no earlier. */
+  readonly askedMs: number;
   /** Of the configuration that it was granted by. */
   readonly version: number;
+  /** How many shards had lost what was counted before, when it was used. */
+  readonly statesLost: number;
+  /** Of a lease: when its holder stopped to rely on it. Later, if it is renewed, and sooner, if it is given back. */
+  endMs?: number;
+}
+
+/** Something that was done to a key beside asking for it: it may have freed what was used, taken more, or forbidden everything. */
+export interface Intervention extends Asked {
+  readonly operation: Operation;
+  /** It was carried out no earlier. */
+  readonly fromMs: number;
+  /** And no later; unless it was answered, nobody knows whether it ever is. */
+  toMs: number;
+  readonly durationMs: number;
+  /** How many shards had lost what was counted before, when it was sent. */
+  readonly statesLost: number;
 }
 
 /** A decision that a node made between two moments, whether the caller heard of it or not. */
@@ -22,6 +40,7 @@ export interface Decided extends Asked {
 
 export class Ledger {
   readonly uses: Use[] = [];
+  readonly interventions: Intervention[] = [];
   readonly decisions: Decided[] = [];
   /** Every question, at the time it was sent first. */
   readonly asked: { readonly asked: readonly Asked[]; readonly atMs: number }[] = [];
@@ -32,8 +51,14 @@ export class Ledger {
   /** By reason. */
   readonly refusals = new Map<string, number>();
 
-  used(asked: readonly Asked[], version: number, atMs: number): void {
-    for (const each of asked) this.uses.push({ ...each, atMs, version });
+  used(use: Use): Use {
+    this.uses.push(use);
+    return use;
+  }
+
+  intervened(intervention: Intervention): Intervention {
+    this.interventions.push(intervention);
+    return intervention;
   }
 
   decided(

@@ -1,12 +1,12 @@
 /** What a seed stands for: the cluster, its rules, the demand, the weather, and what goes wrong when. */
-import { gcra, type Policy, slidingLog, slidingSlots, tokenBucket } from 'sluice';
+import { concurrency, gcra, type Policy, slidingLog, slidingSlots, tokenBucket } from 'sluice';
 import type { ClusterSettings } from 'sluice-server/cluster';
 import { type Random, random } from '../random.ts';
 import type { CallerOptions } from './caller.ts';
 import { type Fault, faultsOf, type Theme, themeNames } from './faults.ts';
 import { fairWeather, type Weather } from './network.ts';
 import type { Asked } from './simulated-node.ts';
-import type { Rule } from './world.ts';
+import { type Rule, spanMs } from './world.ts';
 
 export interface Plan {
   readonly theme: Theme;
@@ -30,6 +30,8 @@ const graceMs = 10;
 // How many times the limits is asked for: what leaks must be asked for to show.
 const pressure = 3;
 const questionsPerMsMax = 0.09;
+// How many rules one request is about, at most.
+const mostTogether = 3;
 
 export function planOf(seed: number): Plan {
   const chance = random(seed).fork();
@@ -38,7 +40,7 @@ export function planOf(seed: number): Plan {
   const rules = rulesOf(chance);
   const nodes = Array.from({ length: chance.pick([3, 3, 4, 5]) }, (_, i) => `n${i + 1}`);
   const callers = Array.from({ length: 2 + chance.integer(4) }, (_, i) => `c${i + 1}`);
-  const longestMs = Math.max(...rules.flatMap(({ versions }) => versions.map(({ window = 0 }) => window)));
+  const longestMs = Math.max(...rules.flatMap(({ versions }) => versions.map(spanMs)));
   const settledMs = ttlMs + longestMs + 150;
   const calmMs = settledMs + 1300 + chance.uniform() * 1200;
   const wellMs = calmMs + 3.5 * ttlMs + longestMs + graceMs;
@@ -49,7 +51,7 @@ export function planOf(seed: number): Plan {
     settings,
     rules,
     nodes,
-    callers: callers.map(() => callerOf(chance, rules, callers.length)),
+    callers: callers.map(() => callerOf(chance, rules, callers.length, calmMs)),
     weather: theme === 'plans' ? fairWeather : weatherOf(chance),
     faults: faultsOf(theme, scene),
     settledMs,
@@ -82,11 +84,11 @@ function settingsOf(chance: Random): ClusterSettings {
 
 function rulesOf(chance: Random): Rule[] {
   return Array.from({ length: 2 + chance.integer(2) }, (_, i) => {
-    const make = chance.pick([log, log, log, slots, slots, bucket, tokens]);
+    const make = chance.pick([log, log, log, slots, slots, bucket, tokens, places, places]);
     const windows = [250, 400, 600, 800, 1100];
     const first = make(chance, chance.pick(windows));
     // What a reload makes of it: another limit, another window, or both.
-    const second = make(chance, chance.uniform() < 0.5 ? first.window! : chance.pick(windows));
+    const second = make(chance, chance.uniform() < 0.5 ? spanMs(first) : chance.pick(windows));
     return {
       name: `r${i + 1}`,
       versions: [first, second],
@@ -102,15 +104,16 @@ const slots = (chance: Random, window: number): Policy =>
   slidingSlots({ limit: limitOf(chance), window, slots: 5 + chance.integer(20) });
 const bucket = (chance: Random, window: number): Policy => gcra(bucketOf(chance, window));
 const tokens = (chance: Random, window: number): Policy => tokenBucket(bucketOf(chance, window));
+const places = (chance: Random, lease: number): Policy => concurrency({ limit: limitOf(chance), lease });
 
 function bucketOf(chance: Random, window: number) {
   const limit = limitOf(chance);
   return { limit, window, burst: 1 + chance.integer(limit) };
 }
 
-function callerOf(chance: Random, rules: readonly Rule[], callers: number): CallerOptions {
+function callerOf(chance: Random, rules: readonly Rule[], callers: number, calmMs: number): CallerOptions {
   const wanted = rules.flatMap(({ name, versions, keys }) =>
-    keys.map((key) => ({ name, key, weight: (pressure * versions[0]!.limit) / versions[0]!.window! })),
+    keys.map((key) => ({ name, key, weight: (pressure * versions[0]!.limit) / spanMs(versions[0]!) })),
   );
   const questionsPerMs = wanted.reduce((sum, { weight }) => sum + weight, 0);
   const pairShare = chance.pick([0, 0, 0.1, 0.3]);
@@ -133,11 +136,16 @@ function callerOf(chance: Random, rules: readonly Rule[], callers: number): Call
     retryShare: chance.pick([0, 0.3, 0.7]),
     lateShare: chance.pick([0, 0.5, 1]),
     reservedShare: chance.pick([0, 0, 0.2, 0.5]),
+    takenShare: chance.pick([0, 0, 0.2]),
+    // What is still forbidden or owed when all is calm must be over when all is well.
+    interventions: { share: chance.pick([0, 0, 0.05, 0.2]), untilMs: calmMs },
     demand() {
-      const first = one();
-      if (draws.uniform() >= pairShare) return [first];
-      const second = one();
-      return second.rule === first.rule ? [first] : [first, second];
+      const all = [one()];
+      while (all.length < mostTogether && draws.uniform() < pairShare) {
+        const next = one();
+        if (!all.some(({ rule }) => rule === next.rule)) all.push(next);
+      }
+      return all;
     },
   };
 }

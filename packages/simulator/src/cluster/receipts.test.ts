@@ -81,3 +81,45 @@ it('a copy takes nothing for valid that its owner does not', async () => {
   // What has drained meanwhile.
   expect(granted).toBeLessThanOrEqual(10 + (100 / 8000) * 2000);
 });
+
+/** Node b has taken over, and has not heard of the last thing that a gave out. */
+async function takenOverWithout(stage: Stage, lost: Partial<Check> & Pick<Check, 'policy'>): Promise<Decision> {
+  const answer = stage.a.node!.apply([{ name: 'rule', key: stage.key, cost: 1, ...lost }]);
+  expect(answer).not.toBeInstanceOf(Promise);
+  stage.a.crash();
+  await stage.runUntil(() => owns(stage.b, stage.key));
+  return (answer as Decision[])[0]!;
+}
+
+it('a lease that was lost with its owner is not taken for one that its standby has given out', async () => {
+  const stage = await Stage.settled({ shared: { unreplicated: 10 } });
+  const policy = concurrency({ limit: 20, lease: '5s' });
+  await stage.run(11_000);
+  const on = (operation: 'acquire' | 'renew' | 'release', receipt?: Decision['receipt']) =>
+    carriedOut(stage, stage.b, { policy, operation, receipt });
+  const known = await carriedOut(stage, stage.a, { policy, operation: 'acquire' });
+  await stage.run(100);
+  const lost = await takenOverWithout(stage, { policy, operation: 'acquire' });
+  const { receipt } = await on('acquire');
+  expect((await on('release', lost.receipt)).allowed).toBe(false);
+  expect((await on('renew', lost.receipt)).allowed).toBe(false);
+  const renewed = await on('renew', receipt);
+  expect(renewed.allowed).toBe(true);
+  expect((await on('release', renewed.receipt)).allowed).toBe(true);
+  // What the standby has heard of goes on.
+  expect((await on('renew', known.receipt)).allowed).toBe(true);
+});
+
+it('a reservation that was lost with its owner gives nothing back at its standby', async () => {
+  const stage = await Stage.settled({ shared: { unreplicated: 10 } });
+  const policy = gcra({ limit: 20, window: '10s', burst: 20 });
+  await stage.run(21_000);
+  await carriedOut(stage, stage.a, { policy, operation: 'reserve' });
+  await stage.run(100);
+  const { receipt } = await takenOverWithout(stage, { policy, operation: 'reserve', cost: 2 });
+  for (let i = 0; i < 3; i += 1) await carriedOut(stage, stage.b, { policy, operation: 'reserve', cost: 2 });
+  const look = async () => (await carriedOut(stage, stage.b, { policy, operation: 'peek', cost: 0 })).remaining;
+  const before = await look();
+  await carriedOut(stage, stage.b, { policy, operation: 'settle', cost: 2, actual: 0, receipt });
+  expect(await look()).toBe(before);
+});

@@ -1,5 +1,5 @@
 /** A node of the cluster on a host of the simulation: the server's own `ClusterNode`, its doors, and its ends. */
-import type { Check, Decision, Receipt } from 'sluice';
+import type { Check, Decision, Policy, Receipt } from 'sluice';
 import { slotOf } from 'sluice/client';
 import { ClusterNode, type NodeEnvironment, type PeerMessage, type PeerReply } from 'sluice-server/cluster';
 import type { Host, Run } from './host.ts';
@@ -10,16 +10,17 @@ export interface Question {
   readonly id: string;
   readonly door: 'resp' | 'http';
   readonly asked: readonly Asked[];
-  /** What is granted may be given back later, in whole or in part. */
-  readonly isReservation?: boolean;
-  /** Gives back what was reserved, but for so much of each. */
-  readonly settlement?: Settlement;
+  /** What is done to all of them. Without it they are checked; those that are leased are acquired. */
+  readonly operation?: Operation;
+  /** Of what was reserved or leased before, in the order of what is asked. */
+  readonly receipts?: readonly Receipt[];
+  /** How much of what was reserved was really used. */
+  readonly actuals?: readonly number[];
+  /** Of a block. */
+  readonly durationMs?: number;
 }
 
-export interface Settlement {
-  readonly actuals: readonly number[];
-  readonly receipts: readonly Receipt[];
-}
+export type Operation = NonNullable<Check['operation']>;
 
 export interface Asked {
   readonly rule: string;
@@ -44,7 +45,11 @@ export class SimulatedNode {
   #isOpen = false;
   readonly #world: World;
   #run: Run | undefined;
+  /** How many of those who asked have no answer yet. */
+  #unanswered = 0;
   #strike: { grants: number; readonly hit: () => void } | undefined;
+  /** In earlier lives. */
+  #statesLost = 0;
 
   constructor(world: World, host: Host) {
     this.#world = world;
@@ -53,6 +58,11 @@ export class SimulatedNode {
 
   get name(): string {
     return this.host.name;
+  }
+
+  /** How many shards it has ever begun to count without what was counted before. */
+  get statesLost(): number {
+    return this.#statesLost + (this.node?.origins.takenOver ?? 0);
   }
 
   get address(): string {
@@ -96,20 +106,26 @@ export class SimulatedNode {
     this.#world.tell(this.name, 'leaves');
     await node.leave(withinMs);
     if (this.node !== node) return;
+    // Whoever has come through a door is answered, if that does not take too long.
+    this.#isOpen = false;
+    const clock = this.host.clockOf(this.#run!);
+    const endMs = clock.nowMs() + withinMs;
+    while (this.#unanswered > 0 && clock.nowMs() < endMs) await new Promise<void>((resolve) => clock.after(1, resolve));
+    if (this.node !== node) return;
     this.#world.tell(this.name, 'has left');
     this.#end();
   }
 
-  /** Something befalls the node right after it has sent a grant, and before anything else. */
+  /** Something befalls the node right after it has sent a grant, and before anything else; sooner, if it has said something that must not be forgotten. */
   strikeAfterGrants(grants: number, hit: () => void): void {
     this.#strike = { grants, hit };
   }
 
-  #hasSent(answer: Answer): void {
+  #hasSent({ operation }: Question, answer: Answer): void {
     const strike = this.#strike;
     if (!strike || answer.kind !== 'decisions' || !answer.decisions.every(({ allowed }) => allowed)) return;
     strike.grants -= 1;
-    if (strike.grants > 0) return;
+    if (strike.grants > 0 && operation !== 'block' && operation !== 'renew') return;
     this.#strike = undefined;
     strike.hit();
   }
@@ -121,10 +137,12 @@ export class SimulatedNode {
     // Nobody listens: who asks hears nothing, or that the connection was refused; to callers it is the same.
     if (!node || !run || !this.#isOpen) return;
     this.host.pass(run, 'message', () => {
+      this.#unanswered += 1;
       const send = (answer: Answer) =>
         this.host.say(run, () => {
+          this.#unanswered -= 1;
           reply(answer);
-          this.#hasSent(answer);
+          this.#hasSent(question, answer);
         });
       const elsewhere = question.door === 'resp' ? redirection(node, question.asked[0]!.key) : undefined;
       if (elsewhere) {
@@ -153,17 +171,19 @@ export class SimulatedNode {
   }
 
   #decide(node: ClusterNode, question: Question, send: (answer: Answer) => void): void {
-    const { id, asked, settlement } = question;
+    const { id, asked, receipts, actuals, durationMs } = question;
     const { version } = this;
     const checks = asked.map(({ rule, key, cost }, i): Check => {
       const policy = this.#world.policyOf(rule, version);
-      return { name: rule, key, policy, cost, ...operationOf(question, i) };
+      const operation = operationOf(question, policy);
+      return { name: rule, key, policy, cost, operation, receipt: receipts?.[i], actual: actuals?.[i], durationMs };
     });
+    const isDemand = isTaking(question.operation);
     const askedMs = this.#world.loop.nowMs;
     whenAnswered(
       () => node.apply(checks, id),
       (decisions) => {
-        if (!settlement) this.#world.ledger.decided(asked, decisions, version, askedMs, this.#world.loop.nowMs);
+        if (isDemand) this.#world.ledger.decided(asked, decisions, version, askedMs, this.#world.loop.nowMs);
         this.#world.tell(this.name, `answers ${id}: ${decisions.map(wordOf).join(' ')}`);
         send({ kind: 'decisions', decisions, version });
       },
@@ -179,8 +199,10 @@ export class SimulatedNode {
   #end(): void {
     this.isReady = false;
     this.#isOpen = false;
+    this.#unanswered = 0;
     this.#strike = undefined;
     this.host.crash();
+    this.#statesLost = this.statesLost;
     this.node?.stop();
     this.node = undefined;
     this.#run = undefined;
@@ -230,9 +252,20 @@ export class SimulatedNode {
   }
 }
 
-function operationOf({ isReservation, settlement }: Question, i: number): Partial<Check> {
-  if (settlement) return { operation: 'settle', actual: settlement.actuals[i]!, receipt: settlement.receipts[i]! };
-  return isReservation ? { operation: 'reserve' } : {};
+const takers: readonly (Operation | undefined)[] = [undefined, 'reserve', 'take'];
+
+/** Whether somebody wants to have something, and may be refused. */
+function isTaking(operation: Operation | undefined): boolean {
+  return takers.includes(operation);
+}
+
+/** A place among those in flight is leased, whatever is asked for beside it. */
+function operationOf({ operation }: Question, policy: Policy): Operation | undefined {
+  return isLeased(policy) && isTaking(operation) ? 'acquire' : operation;
+}
+
+export function isLeased({ algorithm }: Policy): boolean {
+  return algorithm === 'concurrency';
 }
 
 export function addressOf(name: string): string {

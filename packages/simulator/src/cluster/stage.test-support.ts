@@ -5,7 +5,8 @@
 import { type Check, type Decision, type Policy, slidingLog } from 'sluice';
 import { slotOf } from 'sluice/client';
 import type { ClusterSettings, PeerMessage, SharedSettings } from 'sluice-server/cluster';
-import type { Caller, Wish } from './caller.ts';
+import type { Caller } from './caller.ts';
+import type { Wish } from './errands.ts';
 import type { Envelope, Postmaster } from './network.ts';
 import type { SimulatedNode } from './simulated-node.ts';
 import { tooMuch } from './verdict.ts';

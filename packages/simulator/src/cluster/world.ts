@@ -25,6 +25,11 @@ export interface Rule {
   readonly keys: readonly string[];
 }
 
+/** For how long something that is granted counts. */
+export function spanMs({ window, lease = 0 }: Policy & { readonly lease?: number }): number {
+  return window ?? lease;
+}
+
 /** The fences of the nodes, and the one of their callers: a grant that is too old is dropped. */
 export interface AllFences extends Fences {
   readonly callerAge: boolean;
@@ -97,6 +102,13 @@ export class World {
   /** Who counts the key, as far as it knows itself. */
   ownerOf(key: string): SimulatedNode | undefined {
     return [...this.nodes.values()].find(({ node }) => node?.route(slotOf(key)) === 'here');
+  }
+
+  /** How many shards were ever begun to be counted without what was counted before. */
+  get statesLost(): number {
+    let lost = 0;
+    for (const node of this.nodes.values()) lost += node.statesLost;
+    return lost;
   }
 
   policyOf(rule: string, version: number): Policy {

@@ -1,5 +1,5 @@
 export { type ApplySlot, applyAcrossSlots } from '../stores/across-slots.ts';
-export { requestText } from '../stores/answer-once.ts';
+export { requestText, settledForMs } from '../stores/answer-once.ts';
 export { slotOf } from '../stores/slot.ts';
 export { type ClusterStore, type ClusterStoreStats, clusterStore } from './cluster-store.ts';
 export type { ClusterStoreOptions, TlsOptions } from './options.ts';

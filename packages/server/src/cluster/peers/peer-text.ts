@@ -4,6 +4,7 @@
  */
 import { SluiceError, type Snapshot } from 'sluice';
 import type { Doubt, PeerMessage, PeerReply, ShardReplication, ShardState, WireDecision } from '../messages.ts';
+import type { SavedReceipts } from '../receipts.ts';
 import { mostShards } from '../shards.ts';
 import { batchKind, entriesPerStep } from '../steps.ts';
 import type { WireCheck } from '../wire-check.ts';
@@ -53,6 +54,9 @@ const state = object<ShardState>({
   settled: listOf(text),
   settledSpansMs: orAbsent(listOf(number)),
   lags: orAbsent(listOf(tupleOf(text, number))),
+  charged: orAbsent(listOf(tupleOf(text, number, number))),
+  longestSpanMs: orAbsent(number),
+  receipts: orAbsent(object<SavedReceipts>({ latest: whole, voids: listOf(tupleOf(whole, whole)) })),
   snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
 });
 

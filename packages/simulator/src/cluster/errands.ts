@@ -1,0 +1,149 @@
+/**
+ * A caller's way to an answer.
+ *
+ *      sent ─────► node ─────► moved? ──► asks there      no answer? ──► asks again, by the same id, or gives up
+ *                                └─► decisions, or an error
+ */
+import type { Random } from '../random.ts';
+import type { Host, Run } from './host.ts';
+import { type Answer, type Asked, nameOf, type Question } from './simulated-node.ts';
+import type { World } from './world.ts';
+
+export interface ErrandsOptions {
+  /** How long until it asks again, or gives up. */
+  readonly patienceMs: number;
+  readonly retryShare: number;
+}
+
+/** What chance decides otherwise. */
+export interface Wish {
+  /** Which node is asked. */
+  readonly at?: string;
+  readonly door?: Question['door'];
+  /** How old the grant is when it is used. */
+  readonly useAtAgeMs?: number;
+  /** It is not asked for again: carried out twice, it would do more. */
+  readonly isOnce?: boolean;
+}
+
+export interface Errand {
+  readonly question: Question;
+  readonly wish: Wish;
+  /** By the caller's own clock, and in true time. */
+  readonly sentMs: number;
+  readonly askedMs: number;
+}
+
+export type Decisions = Extract<Answer, { kind: 'decisions' }>;
+
+/** What is done with the decisions, if there are any. */
+export type Heard = (answer: Decisions, errand: Errand) => void;
+
+interface UnderWay extends Errand {
+  readonly heard: Heard;
+  isOver: boolean;
+  redirections: number;
+}
+
+const mostRedirections = 4;
+
+export class Errands {
+  readonly #world: World;
+  readonly #host: Host;
+  readonly #run: Run;
+  readonly #random: Random;
+  readonly #options: ErrandsOptions;
+  /** By key: who owned it when last heard of. */
+  readonly #owners = new Map<string, string>();
+  #count = 0;
+
+  constructor(world: World, host: Host, run: Run, random: Random, options: ErrandsOptions) {
+    this.#world = world;
+    this.#host = host;
+    this.#run = run;
+    this.#random = random;
+    this.#options = options;
+  }
+
+  go(asks: Omit<Question, 'id'>, heard: Heard, wish: Wish = {}): void {
+    this.#count += 1;
+    const question = { ...asks, id: `${this.#host.name}.${this.#count}` };
+    const errand: UnderWay = {
+      question,
+      wish,
+      sentMs: this.#host.nowMs(),
+      askedMs: this.#world.loop.nowMs,
+      heard,
+      isOver: false,
+      redirections: 0,
+    };
+    this.#send(errand, wish.at ?? this.#nodeFor(question));
+    this.#wait(errand);
+  }
+
+  /** How old the answer is, by the caller's own clock: it may be the answer to the first time that it was asked for. */
+  ageMs({ sentMs }: Errand): number {
+    return this.#host.nowMs() - sentMs;
+  }
+
+  /** A grant that nobody may use any more. */
+  isTooOld(errand: Errand): boolean {
+    const { callerAge, settings } = this.#world;
+    return callerAge && this.ageMs(errand) > settings.shared.graceMs;
+  }
+
+  #nodeFor({ door, asked }: Question): string {
+    const owner = door === 'resp' ? this.#owners.get(asked[0]!.key) : undefined;
+    if (owner !== undefined) return owner;
+    const nodes = [...this.#world.nodes.values()];
+    const ready = nodes.filter(({ isReady }) => isReady);
+    return this.#random.pick(ready.length > 0 ? ready : nodes).name;
+  }
+
+  #send(errand: UnderWay, to: string): void {
+    const { network, nodes } = this.#world;
+    const { question } = errand;
+    const from = this.#host.name;
+    const hear = (answer: Answer) =>
+      network.send({ from: to, to: from, what: '?check', content: answer }, () =>
+        this.#host.pass(this.#run, 'message', () => this.#hear(errand, answer, to)),
+      );
+    this.#host.say(this.#run, () =>
+      network.send({ from, to, what: 'check', content: question }, () => nodes.get(to)?.answer(question, hear)),
+    );
+  }
+
+  #wait(errand: UnderWay): void {
+    const { patienceMs, retryShare } = this.#options;
+    this.#host.clockOf(this.#run).after(patienceMs, () => {
+      if (errand.isOver) return;
+      this.#owners.delete(errand.question.asked[0]!.key);
+      if (!errand.wish.isOnce && this.#random.uniform() < retryShare) {
+        this.#send(errand, this.#nodeFor(errand.question));
+        this.#wait(errand);
+      } else if (this.#world.callerAge) {
+        errand.isOver = true;
+      }
+    });
+  }
+
+  #hear(errand: UnderWay, answer: Answer, from: string): void {
+    if (errand.isOver) return;
+    const [{ key }] = errand.question.asked as [Asked];
+    if (answer.kind === 'moved') {
+      const owner = nameOf(answer.to);
+      this.#owners.set(key, owner);
+      errand.redirections += 1;
+      if (errand.redirections <= mostRedirections) this.#send(errand, owner);
+      return;
+    }
+    errand.isOver = true;
+    if (answer.kind === 'error') {
+      this.#world.ledger.failures.push({ code: answer.code, atMs: this.#world.loop.nowMs });
+      this.#owners.delete(key);
+      return;
+    }
+    if (errand.question.door === 'resp') this.#owners.set(key, from);
+    errand.heard(answer, errand);
+  }
+}
