@@ -8,6 +8,7 @@ import { rules } from '../limit/rules.ts';
 import { TestClock } from '../testing/index.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import type { Policy } from '../vocabulary/policy.ts';
+import { problemBody, statusOf } from './problem-body.ts';
 import { type HeaderDialect, rateLimitHeaders } from './rate-limit-headers.ts';
 
 function decision(rule: string, policy: Policy, rest: Partial<Decision> = {}): Decision {
@@ -155,6 +156,18 @@ describe('rateLimitHeaders', () => {
     );
   });
 
+  it('refuses an option it does not have, and an answer that is not there yet', () => {
+    const answered = decision('x', perMinute(5));
+    expect(() => rateLimitHeaders(answered, { dialects: 'draft-7' } as never)).toThrow(
+      'rateLimitHeaders options has no field "dialects". It takes dialect, reset, nowMs.',
+    );
+    for (const dialect of [true, null, {}])
+      expect(() => rateLimitHeaders(answered, { dialect: dialect as never })).toThrow('dialect must be one of');
+    const early = Promise.resolve(answered) as never;
+    for (const write of [rateLimitHeaders, problemBody, statusOf])
+      expect(() => write(early)).toThrow('The decision is a promise. Await it first.');
+  });
+
   it('counts the reset from now where that is asked for', () => {
     const answered = decision('x', perMinute(5), { resetAfterMs: 1 });
     const reset = (as: object) => rateLimitHeaders(answered, { nowMs, ...as })['X-RateLimit-Reset'];
@@ -163,7 +176,7 @@ describe('rateLimitHeaders', () => {
       '1750000001',
       '1',
     ]);
-    expect(() => reset({ reset: 'date' })).toThrow('reset must be "epoch" or "delta", got "date".');
+    expect(() => reset({ reset: 'date' })).toThrow('reset must be one of "epoch", "delta", got "date".');
   });
 
   it('takes the time of an epoch reset from the wall clock', () => {

@@ -18,7 +18,7 @@
 import { canDelay } from '../algorithms/algorithm.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { invalid } from '../vocabulary/errors.ts';
-import type { Policy } from '../vocabulary/policy.ts';
+import { knownFields, oneOf, type Policy } from '../vocabulary/policy.ts';
 import { type Answered, decisionsOf, tightestOf, wholeSeconds } from './answered.ts';
 import { quotedPolicyName } from './policy-name.ts';
 
@@ -43,16 +43,33 @@ export type RateLimitHeaders = Record<string, string>;
 const usual: readonly HeaderDialect[] = ['x-ratelimit', 'draft-8'];
 const noOptions: RateLimitHeaderOptions = {};
 
-/** Refuses what no header can be written by: at set-up, and not with the first answer. */
-export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
-  const limit = 1;
-  const policy = { algorithm: '', limit } as Policy;
-  const sample = { allowed: true, limit, remaining: 0, retryAfterMs: 0, resetAfterMs: 0, delayMs: 0, rule: '', policy };
-  rateLimitHeaders(sample, options);
+const drafts: readonly HeaderDialect[] = ['draft-6', 'draft-7', 'draft-8'];
+
+/**
+ * Refuses what no header can be written by: at set-up, and not with the first answer.
+ *
+ * @param field what the dialect was given as
+ */
+export function checkHeaderOptions({ dialect = usual, reset }: RateLimitHeaderOptions, field = 'dialect'): void {
+  const given = [dialect].flat();
+  for (const one of given) oneOf(field, one, ['x-ratelimit', ...drafts]);
+  const others = given.filter((one) => drafts.includes(one));
+  if (others.length > 1)
+    throw invalid(field, 'at most one of "draft-6", "draft-7", "draft-8": they share header names', others[1]);
+  oneOf('reset', reset, ['epoch', 'delta']);
 }
 
 /** No headers at all where no limit applied. */
 export function rateLimitHeaders(answered: Answered, options: RateLimitHeaderOptions = noOptions): RateLimitHeaders {
+  if (options !== noOptions) {
+    knownFields('rateLimitHeaders options', options, 'dialect reset nowMs');
+    checkHeaderOptions(options);
+  }
+  return headersOf(answered, options);
+}
+
+/** By options that were checked before. */
+export function headersOf(answered: Answered, options: RateLimitHeaderOptions): RateLimitHeaders {
   const headers: RateLimitHeaders = {};
   const tightest = tightestOf(answered);
   if (tightest === undefined) return headers;
@@ -80,24 +97,18 @@ function write(
       headers['X-RateLimit-Reset'] = integer(resetSeconds(tightest, options));
       return;
     case 'draft-6':
-      mustBeAlone(dialect, headers);
       writeNameless(headers, answered, tightest);
       headers['RateLimit-Limit'] = integer(tightest.limit);
       headers['RateLimit-Remaining'] = integer(leftOf(tightest));
       headers['RateLimit-Reset'] = integer(effectiveSeconds(tightest));
       return;
     case 'draft-7':
-      mustBeAlone(dialect, headers);
       writeNameless(headers, answered, tightest);
       headers.RateLimit = `limit=${integer(tightest.limit)}, remaining=${integer(leftOf(tightest))}, reset=${integer(effectiveSeconds(tightest))}`;
       return;
     case 'draft-8':
-      mustBeAlone(dialect, headers);
       headers['RateLimit-Policy'] = list(answered, tightest, namedItem);
       headers.RateLimit = available(tightest);
-      return;
-    default:
-      throw invalid('dialect', 'one of "x-ratelimit", "draft-6", "draft-7", "draft-8"', dialect);
   }
 }
 
@@ -112,15 +123,8 @@ function available(decision: Decision): string {
   return hasWindow ? `${quota};t=${integer(effectiveSeconds(decision))}` : quota;
 }
 
-function mustBeAlone(dialect: HeaderDialect, headers: RateLimitHeaders): void {
-  if (headers.RateLimit !== undefined || headers['RateLimit-Limit'] !== undefined)
-    throw invalid('dialect', 'at most one of "draft-6", "draft-7", "draft-8": they share header names', dialect);
-}
-
-function resetSeconds({ resetAfterMs }: Decision, { reset = 'epoch', nowMs = Date.now() }: RateLimitHeaderOptions) {
-  if (reset === 'epoch') return wholeSeconds(nowMs + resetAfterMs);
-  if (reset === 'delta') return wholeSeconds(resetAfterMs);
-  throw invalid('reset', '"epoch" or "delta"', reset);
+function resetSeconds({ resetAfterMs }: Decision, { reset, nowMs = Date.now() }: RateLimitHeaderOptions): number {
+  return wholeSeconds(reset === 'delta' ? resetAfterMs : nowMs + resetAfterMs);
 }
 
 /** What may be used. There may be room where a call was refused because it would have been held back for too long: not for the same call. */

@@ -290,6 +290,16 @@ describe('limiter', () => {
 });
 
 describe('a reservation', () => {
+  it('refuses an option it does not have', () => {
+    const limit = limiter(three);
+    for (const [options, message] of [
+      [{ expires: '1s' }, 'reserve options has no field "expires". It takes atMs, expiresIn, onExpire.'],
+      [5, 'what reserve options is given must be an object of atMs, expiresIn, onExpire, got 5.'],
+    ] as const)
+      expect(() => limit.reserve('key', 1, options as never)).toThrow(message);
+    expect(limit.peek('key').remaining).toBe(limit.peek('another').remaining);
+  });
+
   const begin = () => {
     const clock = new TestClock();
     return { clock, limit: limiter(slidingLog({ limit: 10, window: '1m' }), { clock }) };

@@ -3,7 +3,7 @@ import { remadePolicy } from '../algorithms/algorithm.ts';
 import type { Clock } from '../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
-import { knownFields, type Policy } from '../vocabulary/policy.ts';
+import { aboveZero, knownFields, type Policy, zeroOrMore } from '../vocabulary/policy.ts';
 
 /** What to change about a rule's policy for one key; at least one field besides `expiresIn`. */
 export interface Override {
@@ -71,6 +71,10 @@ export function overridesOf(rule: string, clock: Clock) {
       const leftMs = expiresIn === undefined ? Number.POSITIVE_INFINITY : parseDuration(expiresIn, 'expiresIn');
       const expiresAtMs = endMs ?? clock.now() + leftMs;
       for (const policy of policies) overridden(policy, override);
+      // A policy that is a function is not there to be tried on.
+      if ('limit' in override) aboveZero('limit', override.limit);
+      if ('window' in override) parseDuration(override.window as Duration, 'window');
+      if (override.burst !== undefined) zeroOrMore('burst', override.burst);
       if (byKey.size >= maxOverrides && !byKey.has(key)) {
         throw new SluiceError(
           'store-full',

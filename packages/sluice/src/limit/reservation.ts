@@ -12,7 +12,7 @@ import { type Answer, andThen, answering, type Mode, type Reply } from '../vocab
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
-import { checkCost, oneOf } from '../vocabulary/policy.ts';
+import { checkCost, knownFields, oneOf } from '../vocabulary/policy.ts';
 import type { AnyCall } from './call.ts';
 
 export interface ReserveOptions extends TimeOptions {
@@ -75,6 +75,7 @@ export function reservations(
   }
 
   function reserve(key: string, cost: number, options?: ReserveOptions): Answer<Reservation<Mode>> {
+    knownFields('reserve options', options ?? {}, 'atMs expiresIn onExpire');
     const { expiresIn = '1m', onExpire, ...taken } = options ?? {};
     const expiresMs = parseDuration(expiresIn, 'expiresIn');
     const endsMs = now(taken) + expiresMs;

@@ -463,6 +463,10 @@ describe('rules', () => {
       'Rule "a": tiers must be an object of policies by tier',
     ],
     [
+      [{ name: 'a', policy: perMinute(1), tiers: null }],
+      'Rule "a": tiers must be an object of policies by tier, got null.',
+    ],
+    [
       [{ name: 'a', policy: perMinute(1), match: ['/upload'] }],
       'Rule "a": match must be an object of fields, or a function',
     ],
@@ -633,6 +637,47 @@ describe('overrides', () => {
     expect(() => limits.override('per-user', 'a', override as never)).toThrow(message);
     expect(limits.overrides()).toEqual([]);
     expect(() => limits.override('no-such', 'a', { limit: 1 })).toThrow('rule must be one of per-user');
+  });
+
+  it.each([
+    [{ limit: 0 }, 'limit must be a number above 0, got 0.'],
+    [{ limit: '5' }, 'limit must be a number above 0, got "5".'],
+    [{ limit: undefined }, 'limit must be a number above 0, got undefined.'],
+    [{ window: 'soon' }, 'window must be a time above 0, got "soon".'],
+    [{ burst: -1 }, 'burst must be a number from 0, got -1.'],
+  ])('refuse %j also where the policy is a function, and is not there yet', (override, message) => {
+    const limits = rules([{ name: 'r', key: 'user', policy: () => perMinute(1) }]);
+    expect(() => limits.override('r', 'a', override as never)).toThrow(message);
+    expect(limits.overrides()).toEqual([]);
+    expect(limits.check({ user: 'a' }).allowed).toBe(true);
+  });
+});
+
+describe('a call', () => {
+  it('is refused with a number instead of options, which would be taken for none', () => {
+    const limits = rules([{ name: 'r', policy: perMinute(9) }]);
+    const message = 'options must be an object such as { cost: 2 }, got 5.';
+    for (const wrong of [
+      () => limits.check({}, 5 as never),
+      () => limits.peek({}, 5 as never),
+      () => limits.checkKey('r', 'all', 5 as never),
+      () => limits.peekKey('r', 'all', 5 as never),
+    ])
+      expect(wrong).toThrow(message);
+    expect(() => limits.reserve({}, 5 as never)).toThrow('what reserve options is given must be an object of cost,');
+    expect(() => limits.reserve({}, { expires: '1m' } as never)).toThrow(
+      'reserve options has no field "expires". It takes cost, maxDelayMs, atMs, requestId, expiresIn.',
+    );
+    expect(limits.peek({}).tightest?.remaining).toBe(8);
+  });
+
+  it('goes by whatever a subject has in its fields', () => {
+    const circular: Record<string, unknown> = {};
+    circular.self = circular;
+    const limits = rules([{ name: 'r', key: 'user', match: { user: '*' }, policy: perMinute(1) }]);
+    const allowed = (user: unknown) => limits.check({ user }).allowed;
+    expect([allowed(circular), allowed({ ...circular })]).toEqual([true, false]);
+    expect([allowed({ id: 1n }), allowed({ id: 2n }), allowed({ id: 1n })]).toEqual([true, true, false]);
   });
 });
 

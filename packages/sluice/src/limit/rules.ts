@@ -223,6 +223,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
 
   function evaluateKey(rule: string, key: string, call: KeyCall, operation: 'check' | 'peek'): Answer<Decision> {
     const one = ruleOf(rule);
+    mustBeObject(call);
     const subject = call.tier === undefined ? {} : { tier: call.tier };
     const check = checkOf(one, one.stateKey(key), subject, checkCost(call.cost ?? 1), call, operation);
     return andThen(store.apply([check], timeOf(call.atMs), call.requestId), ([decision]) => {
@@ -234,6 +235,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
 
   function evaluate(subject: Subject, call: RulesCall, operation: 'check' | 'peek' | 'reserve'): Answer<RulesResult> {
     if (typeof subject !== 'object' || subject === null) throw invalid('subject', 'an object of fields', subject);
+    mustBeObject(call);
     const cost = checkCost(call.cost ?? 1);
     const atMs = timeOf(call.atMs);
     if (isAllowed(subject)) return { allowed: true, tightest: undefined, decisions: [], list: 'allow' };
@@ -284,6 +286,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   }
 
   function reserve(subject: Subject, call: RulesReserveCall = {}): Answer<RulesReservation<Mode>> {
+    knownFields('reserve options', call, 'cost maxDelayMs atMs requestId expiresIn');
     const { expiresIn = '1m', ...asked } = call;
     const cost = checkCost(asked.cost ?? 1);
     const now = (time: TimeOptions) => time.atMs ?? ownClock.now();
@@ -358,7 +361,7 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
     if ('algorithm' in rule)
       throw invalid('policy', 'built by a factory', rule, 'For plain data use rules(parseRules(data)).');
     knownFields('a rule', rule, 'name policy key match tiers shadow skip onStoreFailure');
-    if (typeof tiers !== 'object' || Array.isArray(tiers))
+    if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
       throw invalid('tiers', 'an object of policies by tier', tiers);
     const tierPolicies = Object.values(tiers);
     const fallback = policy ?? tierPolicies[0];
@@ -396,6 +399,10 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
       throw new SluiceError(error.code, `Rule "${name}": ${error.message}`, { cause: error });
     throw error;
   }
+}
+
+function mustBeObject(call: RulesCall): void {
+  if (typeof call !== 'object') throw invalid('options', 'an object such as { cost: 2 }', call);
 }
 
 /** The key of a subject under a rule that applies to it. A function may say null, or give a number. */

@@ -29,6 +29,16 @@ describe('a key', () => {
     expect(keyReader(['all', 'path'], 56)({ path: '/a' })).toBe('all|/a');
   });
 
+  it('has a text for what has none of its own', () => {
+    const circular: unknown[] = [];
+    circular.push(circular);
+    const silent = { toJSON: () => undefined };
+    const read = keyReader('user', 56);
+    expect([circular, silent].map((user) => read({ user }))).toEqual(['object', 'object']);
+    expect(keyReader(['user', 'ip'], 56)({ user: silent, ip: circular })).toBe('object|object');
+    expect([1n, { id: 1n }, { id: 2n }].map((user) => read({ user }))).toEqual(['1', '{"id":"1"}', '{"id":"2"}']);
+  });
+
   it('groups IPv6 addresses by subnet', () => {
     const read = keyReader('ip', 64);
     expect(read({ ip: '2001:db8::1' })).toBe(read({ ip: '2001:db8::ffff:1' }));

@@ -65,9 +65,17 @@ function normalNetwork(given: string, ipv6Subnet: number): string {
   return networkOf(address, ipv6Subnet);
 }
 
+const noText = 'object';
+
 /** Fields come from requests: what has no text of its own must not make a check throw. */
 function textOf(value: unknown): string {
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value !== 'object') return String(value);
+  try {
+    return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part)) ?? noText;
+  } catch {
+    // It is part of itself, or says no to being written: all such count as one.
+    return noText;
+  }
 }
 
 /** Joins the parts so that no two lists of parts give the same key. */

@@ -283,4 +283,13 @@ describe('waiting', () => {
       'maxWaitMs must be a number from 0',
     );
   });
+
+  it('refuses an option it does not have, and takes nothing', async () => {
+    const { limit } = begin();
+    await expect(limit.wait('key', { maxWait: 5 } as never)).rejects.toThrow(
+      'wait options has no field "maxWait". It takes cost, maxWaitMs, signal.',
+    );
+    await expect(limit.wait('key', 5 as never)).rejects.toThrow('what wait options is given must be an object of');
+    expect((await limit.wait('key', { maxWaitMs: 0 })).allowed).toBe(true);
+  });
 });

@@ -5,7 +5,7 @@
 import type { Clock } from '../vocabulary/clock.ts';
 import type { Decision, Reason } from '../vocabulary/decision.ts';
 import { invalid } from '../vocabulary/errors.ts';
-import { aboveZero, zeroOrMore } from '../vocabulary/policy.ts';
+import { aboveZero, knownFields, zeroOrMore } from '../vocabulary/policy.ts';
 import type { AnyCall } from './call.ts';
 
 export interface WaitOptions {
@@ -75,6 +75,7 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
 
   return {
     async wait(key, options) {
+      knownFields('wait options', options ?? {}, 'cost maxWaitMs signal');
       const { signal, cost = 1, maxWaitMs = Number.POSITIVE_INFINITY } = options ?? {};
       zeroOrMore('maxWaitMs', maxWaitMs, Number.POSITIVE_INFINITY);
       if (signal && typeof signal.throwIfAborted !== 'function') throw invalid('signal', 'an AbortSignal', signal);

@@ -2,6 +2,7 @@
  * What all of them have in common: each runs a call or does not, and learns from how it ended. That is the whole interface, so
  * any of them goes around any other.
  */
+import { invalid } from '../vocabulary/errors.ts';
 
 /** A call that is to be protected. Whoever wants to be stopped early passes the signal on. */
 export type ProtectedCall<T> = (signal?: AbortSignal) => T | Promise<T>;
@@ -36,6 +37,11 @@ export interface Pass {
   failed(): void;
   /** It says nothing about the service: the caller gave up, or asked for what cannot be. */
   ignored(): void;
+}
+
+/** Refuses what cannot be called before anything is counted: that the caller gave a promise is not the fault of the service. */
+export function mustBeCall(call: unknown): void {
+  if (typeof call !== 'function') throw invalid('call', 'a function', call, 'Give () => fetch(url), not fetch(url).');
 }
 
 /** Makes the call, and says how it ended instead of throwing. */

@@ -50,6 +50,67 @@ describe('a gate', () => {
     expect(passages({ trustProxy: 0 }, [asked, { ...asked, forwarded: '198.51.100.2' }]).seen).toEqual([true, false]);
   });
 
+  describe('whose own key is an address', () => {
+    const byPeer = (options: { readonly ipv6Subnet?: number }, peers: readonly string[]) =>
+      passages(
+        { key: ({ peer }) => peer, ...options },
+        peers.map((peer) => ({ peer })),
+      ).seen;
+    const subnet = ['2001:db8::1', '2001:DB8:0:0:0:0:0:2', '2001:db8:0:1::1', '2001:db8:1::1'];
+
+    it('takes it for what the address of a request is: a subnet, or IPv4 in any dress', () => {
+      expect(byPeer({}, subnet)).toEqual([true, false, false, true]);
+      expect(byPeer({}, ['::ffff:192.0.2.1', '192.0.2.1', '192.0.2.2'])).toEqual([true, false, true]);
+    });
+
+    it('goes by the subnet it is told, which may be one address', () => {
+      expect(byPeer({ ipv6Subnet: 64 }, subnet)).toEqual([true, false, true, true]);
+      expect(byPeer({ ipv6Subnet: 128 }, [...subnet, '2001:db8:0:0:0:0:0:1'])).toEqual([true, true, true, true, false]);
+    });
+
+    it('does so for a key that comes later', async () => {
+      const entrance = gate<Asked, string>({ policy: one, key: async ({ peer }) => peer, warn: false }, reader);
+      const seen = [];
+      for (const peer of subnet) seen.push((await entrance.enter({ peer }))?.result.allowed);
+      expect(seen).toEqual([true, false, false, true]);
+    });
+
+    it('leaves alone what only looks like one', () => {
+      expect(byPeer({}, ['a:b', 'a:c', 'user:1', 'user:2', '1:2', '1.2.3.4:5', '1.2.3.4:6'])).toEqual(
+        Array(7).fill(true),
+      );
+    });
+  });
+
+  it.each([() => '5', async () => '5', () => undefined, () => null, () => ({}), () => Number.NaN, async () => -1])(
+    'refuses the cost of %s',
+    async (cost) => {
+      const entrance = gate<Asked, string>({ policy: one, cost: cost as never, warn: false }, reader);
+      await expect((async () => entrance.enter({ peer: '192.0.2.1' }))()).rejects.toThrow(
+        'cost must be a finite number of 0 or more, got',
+      );
+    },
+  );
+
+  it.each([
+    [{}, '1800000060'],
+    [{ headers: { reset: 'epoch' } }, '1800000060'],
+    [{ headers: { reset: 'delta' } }, '60'],
+    [{ headers: { dialect: 'x-ratelimit', reset: 'delta' } }, '60'],
+    [{ headers: { dialect: 'draft-6', reset: 'delta' } }, undefined],
+    [{ headers: { dialect: [] } }, undefined],
+  ] as const)('writes the reset as %j says', (options, reset) => {
+    vi.useFakeTimers({ now: 1_800_000_000_000 });
+    try {
+      const policy = fixedWindow({ limit: 1, window: '1m', align: 'first' });
+      const entrance = gate<Asked, string>({ policy, warn: false, clock: new TestClock(0), ...options }, reader);
+      const passage = entrance.enter({ peer: '192.0.2.1' }) as { readonly headers: Record<string, string> };
+      expect(passage.headers['X-RateLimit-Reset']).toBe(reset);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it.each<[string, Asked, RegExp]>([
     ['a proxy that nobody was told of', { peer: '10.0.0.8', forwarded: '203.0.113.9' }, /no proxy is trusted/],
     [

@@ -14,7 +14,12 @@ import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import { checkCost, knownFields, oneOf } from '../../vocabulary/policy.ts';
 import { type ProblemBody, problemBody, problemTitles, problemTypes, statusOf } from '../problem-body.ts';
 import { problemText } from '../problem-text.ts';
-import { checkHeaderOptions, type RateLimitHeaders, rateLimitHeaders } from '../rate-limit-headers.ts';
+import {
+  checkHeaderOptions,
+  headersOf,
+  type RateLimitHeaderOptions,
+  type RateLimitHeaders,
+} from '../rate-limit-headers.ts';
 import { addressReader } from './address.ts';
 import { type Asked, defaultName, isShared, limitsOf, notAnswered } from './limits.ts';
 import { countedBy, isNameTaken } from './names.ts';
@@ -56,11 +61,9 @@ export function gate<Request, Response>(
 ): Gate<Request, Response> {
   mustBeOptions(options, ownFunctions);
   const { skip, cost = 1, costAfter, onResult, store, clock = store?.clock ?? monotonicClock } = options;
-  const { headers: dialect } = options;
   const report = reporting(options.onError);
   checkClock(clock);
-  const headerOptions = dialect === undefined ? {} : { dialect: dialect === false ? [] : dialect };
-  checkHeaderOptions(headerOptions);
+  const headerOptions = headerOptionsOf(options.headers);
   const speak = headerOptions.dialect?.length === 0 ? undefined : speaker();
   const warn = warnTogether ?? warnings(options.warn);
   const address = addressReader(options, reader, warn);
@@ -83,7 +86,7 @@ export function gate<Request, Response>(
     if (result === notAnswered.result)
       return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
     const said = speak === undefined ? result : speak(identityOf(request, reader), result, taken);
-    const headers = rateLimitHeaders(said, headerOptions);
+    const headers = headersOf(said, headerOptions);
     if (result.allowed) {
       return { result, headers, refused: undefined, delayMs: delayOf(result), end: settle && ending(request, settle) };
     }
@@ -109,7 +112,7 @@ export function gate<Request, Response>(
     watch(request);
     const amount = typeof cost === 'function' ? cost(request) : cost;
     if (typeof amount === 'number') return admitFor(request, amount);
-    return address.whileHere(request, amount).then((known) => admitFor(request, known));
+    return andThen(address.whileHere(request, amount), (known) => admitFor(request, checkCost(known)));
   }
 
   function admitFor(request: Request, taken: number): Answer<Passage<Response>> {
@@ -223,6 +226,16 @@ function reporting(onError: (error: unknown) => void = warnOfError): (error: unk
 
 function warnOfError(error: unknown): void {
   warnProcess(`rateLimit: ${error}`, 'rate-limit-error');
+}
+
+/** What was said of headers, as they are written by. */
+function headerOptionsOf(said: RateLimitOptions<never, never, unknown>['headers']): RateLimitHeaderOptions {
+  if (said === undefined) return {};
+  const isMore = typeof said === 'object' && !Array.isArray(said);
+  if (isMore) knownFields('headers', said, 'dialect reset');
+  const options = (isMore ? { ...said } : { dialect: said === false ? [] : said }) as RateLimitHeaderOptions;
+  checkHeaderOptions(options, isMore ? 'dialect' : 'headers');
+  return options;
 }
 
 const functions = ['key', 'subject', 'skip', 'costAfter', 'handler', 'onResult', 'onError'];

@@ -11,7 +11,7 @@ import { monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
-import type { Policy } from '../../vocabulary/policy.ts';
+import { oneOf, type Policy } from '../../vocabulary/policy.ts';
 import type { AddressReader } from './address.ts';
 import type { RateLimitOptions, SharedRules } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
@@ -42,6 +42,7 @@ export function limitsOf<Request, Response>(
   const { policy, costAfter, ipv6Subnet = 56 } = options;
   checkSubnet(ipv6Subnet);
   const maxDelayMs = parseDuration(options.maxDelay ?? '30s', 'maxDelay');
+  const expiresIn = parseDuration(options.expiresIn ?? '1m', 'expiresIn');
   const keyOf = keyReader(options, address, ipv6Subnet);
   const store = storeOf(options);
 
@@ -58,7 +59,6 @@ export function limitsOf<Request, Response>(
 
   const all = rulesOf(options, store);
   const subjectOf = policy === undefined ? subjectReader(options, reader, address) : keyed(policy, keyOf);
-  const expiresIn = options.expiresIn ?? '1m';
   const bounded = isShared(options.rules) ? inTime : (asked: Answer<Asked>) => asked;
   return (request, cost) => andThen(subjectOf(request), (subject) => bounded(askRules(subject, cost)));
 
@@ -96,7 +96,10 @@ function hasLease({ allowed, decisions }: RulesResult): boolean {
 
 /** The store, and what to do when it fails where it can. */
 function storeOf({ store, onStoreFailure }: AnyOptions): Store | undefined {
-  const how: DegradeOptions = typeof onStoreFailure === 'object' ? onStoreFailure : { to: onStoreFailure ?? 'closed' };
+  const how: DegradeOptions =
+    typeof onStoreFailure === 'object'
+      ? onStoreFailure
+      : { to: oneOf('onStoreFailure', onStoreFailure, ['closed', 'open', 'local']) ?? 'closed' };
   const layer = degrade({ after: defaultAfter, ...how });
   return store === undefined || store.mode === 'sync' ? store : layer(store);
 }
@@ -179,15 +182,15 @@ function keyReader<Request>(
   // Marked, so that nobody is limited together with an address by the name he chose.
   return (request) =>
     andThen(address.whileHere(request, key(request)), (known) =>
-      known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : ownKey(known),
+      known === undefined || known === null || known === '' ? `ip:${networkKey(request)}` : ownKey(known, ipv6Subnet),
     );
 }
 
-/** A caller's key as the store has it. */
-function ownKey(key: string | number): string {
+/** A caller's key as the store has it. One that is an address counts as addresses do, or each of a subnet would be another caller. */
+function ownKey(key: string | number, ipv6Subnet: number): string {
   if (typeof key !== 'string' && typeof key !== 'number')
     throw invalid('key', 'text', key, 'An object is the same text for all.');
-  const text = String(key);
+  const text = networkOf(String(key), ipv6Subnet);
   // Not to be taken for an address, nor for a key that was marked like this.
   return text.startsWith('ip:') || text.startsWith('key:') ? `key:${text}` : text;
 }

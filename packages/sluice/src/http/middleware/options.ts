@@ -10,7 +10,7 @@ import type { Duration } from '../../vocabulary/duration.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import type { ForwardingHeader, TrustedProxies } from '../client-ip.ts';
 import type { ProblemBody } from '../problem-body.ts';
-import type { HeaderDialect, RateLimitHeaders } from '../rate-limit-headers.ts';
+import type { HeaderDialect, RateLimitHeaderOptions, RateLimitHeaders } from '../rate-limit-headers.ts';
 
 /** A request that was refused, and how to say so. */
 export interface Refused {
@@ -50,7 +50,10 @@ export interface PolicyOptions<Request> {
   readonly policy: Policy | ((request: Request) => Policy);
   /** Names the limit in headers and in the store: limits of one name in one store share their keys. Default `'default'`. */
   readonly name?: string;
-  /** Who is limited. Default: the client's address, IPv6 by subnet. A request without a key is limited by its address too. */
+  /**
+   * Who is limited. Default: the client's address, IPv6 by subnet. A request without a key is limited by its address too, and a key that is
+   * an address counts as addresses do.
+   */
   readonly key?: (request: Request) => Answer<string | undefined>;
   readonly rules?: never;
   readonly subject?: never;
@@ -99,8 +102,15 @@ export interface CommonOptions<Request, Response, Handler> {
   readonly shadow?: boolean;
   /** The longest that a shaping policy may hold a request back; beyond, it is refused. Default 30 seconds. */
   readonly maxDelay?: Duration;
-  /** Which headers to write, or none (`Retry-After` is always there when waiting helps). Default `['x-ratelimit', 'draft-8']`. */
-  readonly headers?: HeaderDialect | readonly HeaderDialect[] | false;
+  /**
+   * Which headers to write, or none (`Retry-After` is always there when waiting helps); with `{ dialect, reset: 'delta' }`
+   * `X-RateLimit-Reset` is the seconds from now. Default `['x-ratelimit', 'draft-8']`.
+   */
+  readonly headers?:
+    | HeaderDialect
+    | readonly HeaderDialect[]
+    | false
+    | Pick<RateLimitHeaderOptions, 'dialect' | 'reset'>;
   /** Answers what is refused, instead of `application/problem+json`. The headers are written already. */
   readonly handler?: Handler;
   /** Told of every result, shadow rules' included. */

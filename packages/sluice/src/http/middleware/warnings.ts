@@ -11,7 +11,7 @@ const messages = {
   'memory-in-cluster': `This process is one of a cluster, and the limits are counted in its own memory: together they allow as many times more. Use a shared store such as redisStore. See ${help}#many-processes`,
   'mounted-twice': `One rateLimit() saw the same request twice and counted it twice. Mount it once, or make two with names of their own. See ${help}#mounted-twice`,
   'name-taken': `Two policies go by one name in one store: they share their keys, and each counts what the other let in. Give each rateLimit() a name of its own. See ${help}#options`,
-  'no-guard': `RateLimitModule is imported, but no RateLimitGuard stands before anything, so nothing is limited. Add { provide: APP_GUARD, useClass: RateLimitGuard } to the providers of a module. See sluice/src/http/nest/README.md#mistakes`,
+  'no-guard': `RateLimitModule is imported, but no RateLimitGuard stands before what has no @RateLimit(), so that is not limited. Add { provide: APP_GUARD, useClass: RateLimitGuard } to the providers of a module, or say global: false. See sluice/src/http/nest/README.md#mistakes`,
 } as const;
 
 export type Mistake = keyof typeof messages;

@@ -316,8 +316,84 @@ describe('what is wrong is told when the application starts', () => {
     const app = await start(onExpress, { imports: [limits], controllers: [Cats] });
     expect(await statuses(app, ['/cats', '/cats'])).toEqual([200, 200]);
     expect(warned).toEqual([
-      expect.stringMatching(/no RateLimitGuard stands before anything.*nest\/README\.md#mistakes$/),
+      expect.stringMatching(/no RateLimitGuard stands before what has no @RateLimit.*nest\/README\.md#mistakes$/),
     ]);
+  });
+
+  describe('a guard that stands before too little: a warning', () => {
+    @Controller('reports')
+    class Reports {
+      @RateLimit({ policy: perMinute(1) })
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+    }
+    // As those write it who come from other limiters.
+    @Controller('guarded')
+    class GuardedReports {
+      @UseGuards(RateLimitGuard)
+      @RateLimit({ policy: perMinute(1) })
+      @Get('daily')
+      daily() {
+        return 'report';
+      }
+    }
+    @UseGuards(RateLimitGuard)
+    @Controller('dogs')
+    class Dogs {
+      @Get()
+      all() {
+        return 'dogs';
+      }
+    }
+    @Controller('birds')
+    class Birds {
+      @UseGuards(RateLimitGuard)
+      @Get()
+      all() {
+        return 'birds';
+      }
+    }
+    class OwnGuard extends RateLimitGuard {}
+    Injectable()(OwnGuard);
+    const decorated = [Reports, GuardedReports];
+    const [own, alias] = [
+      { provide: APP_GUARD, useClass: OwnGuard },
+      { provide: APP_GUARD, useExisting: RateLimitGuard },
+    ];
+
+    // biome-ignore format: aligned rows
+    it.each<[what: string, warnings: number, options: object, metadata: ModuleMetadata, modules?: number]>([
+      [ 'decorators only, beside what has none',      1, {},                { controllers: [...decorated, Cats] } ],
+      [ 'decorators only, on everything',             0, {},                { controllers: decorated } ],
+      [ 'decorators only, as it is said',             0, { global: false }, { controllers: [...decorated, Cats] } ],
+      [ 'a guard everywhere',                         0, {},                { controllers: [...decorated, Cats], providers: [everywhere] } ],
+      [ 'a guard of its own everywhere',              0, {},                { controllers: [...decorated, Cats], providers: [own] } ],
+      [ 'a guard that is provided, everywhere',       0, {},                { controllers: [...decorated, Cats], providers: [RateLimitGuard, alias] } ],
+      [ 'a guard before a class',                     0, {},                { controllers: [...decorated, Cats, Dogs] } ],
+      [ 'a guard before a method',                    0, {},                { controllers: [...decorated, Cats, Birds] } ],
+      [ 'the module twice, and a guard everywhere',   0, {},                { controllers: [Cats], providers: [everywhere] }, 2 ],
+      [ 'the module twice, and a guard before some',  0, {},                { controllers: [Cats, Dogs] }, 2 ],
+      [ 'the module twice, and no guard',             2, {},                { controllers: [Cats] }, 2 ],
+    ])('%s: %d', async (_, warnings, options, metadata, modules = 1) => {
+      const warned: string[] = [];
+      const limits = Array.from({ length: modules }, (_each, i) => {
+        const name = `limit-${i}`;
+        return RateLimitModule.forRoot({ policy: perMinute(1), name, warn: (text: string) => warned.push(text), ...options });
+      });
+      await start(onExpress, { ...metadata, imports: limits });
+      expect(warned).toHaveLength(warnings);
+    });
+
+    it('whatever another application has', async () => {
+      const warned: string[] = [];
+      const limits = RateLimitModule.forRoot({ policy: perMinute(1), warn: (text) => warned.push(text) });
+      await start(onExpress, { imports: [limits], controllers: [Cats], providers: [everywhere] });
+      expect(warned).toEqual([]);
+      await start(onExpress, { imports: [limits], controllers: [Cats] });
+      expect(warned).toHaveLength(1);
+    });
   });
 });
 

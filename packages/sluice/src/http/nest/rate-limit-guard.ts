@@ -9,7 +9,7 @@ export class RateLimitGuard implements CanActivate {
 
   constructor(limits: RateLimits) {
     this.#limits = limits;
-    limits.guard();
+    limits.guard(this);
   }
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

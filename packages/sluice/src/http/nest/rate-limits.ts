@@ -35,6 +35,13 @@ export function isSkipped(context: ExecutionContext): boolean {
   return (decoratedBy(context.getHandler()) ?? decoratedBy(context.getClass())) === false;
 }
 
+// Where Nest keeps what @UseGuards() and @Get() say.
+const guardsKey = '__guards__';
+const pathKey = 'path';
+
+// Of an application that starts, the guards that were made: it may import the module twice, and a guard knows one of the two.
+const guardsMade = new WeakMap<ModulesContainer, Set<object>>();
+
 export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
   readonly #modules: ModulesContainer;
   readonly #whole: WholeOptions<NestRequest, NestResponse, RefusalHandler>;
@@ -48,13 +55,14 @@ export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
   /** Of decorators that say options, by what they are called. */
   readonly #own = new Map<string, { readonly own: NestOwnOptions; readonly limit: Limit }>();
   readonly #found = new WeakMap<object, WeakMap<object, Limit | false>>();
-  #hasGuard = false;
+  #hasStarted = false;
 
   constructor(options: RateLimitModuleOptions, modules: ModulesContainer) {
     knownFields('rateLimit options', options, `${optionFields} http global limits`);
     const { global = true, limits = {}, http, ...whole } = options;
     this.#isGlobal = oneOf('global', global, [true, false]) as boolean;
     this.#modules = modules;
+    if (!guardsMade.has(modules)) guardsMade.set(modules, new Set());
     this.#http = http;
     this.#whole = inOneStore(whole);
     this.#warn = warnings(whole.warn);
@@ -68,28 +76,55 @@ export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
     return this.#of(context.getClass(), context.getHandler());
   }
 
-  /** To be called by each guard: without one, nothing is limited. */
-  guard(): void {
-    this.#hasGuard = true;
+  /** To be told of each guard: without one, nothing is limited but what has a decorator. */
+  guard(made: object): void {
+    // Those of a narrower scope are made again and again.
+    if (!this.#hasStarted) guardsMade.get(this.#modules)?.add(made);
   }
 
   /** A decorator that says something wrong is told of when the application starts, and not by a route that nobody limits. */
   onModuleInit(): void {
+    for (const [type, method] of this.#methods()) {
+      if ((decoratedBy(method) ?? decoratedBy(type)) !== undefined) this.#of(type, method);
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    this.#hasStarted = true;
+    if (!this.#isGuarded()) this.#warn('no-guard');
+  }
+
+  /** Whether a guard stands before what has no decorator, which brings its own; or nothing is left that is to be limited. */
+  #isGuarded(): boolean {
+    const made = [...(guardsMade.get(this.#modules) ?? [])];
+    const used = [...this.#modules.values()].flatMap(({ injectables }) => [...injectables.values()]);
+    // By @UseGuards(), its own or a decorator's: it stands before some methods. Every other is there for all of them.
+    const isLocal = (guard: object) =>
+      used.some(({ instance, token }) => instance === guard && token === guard.constructor);
+    if (!made.every(isLocal)) return true;
+    let isAnyDecorated = false;
+    let isAnyBare = false;
+    for (const [type, method] of this.#methods()) {
+      const said = decoratedBy(method) ?? decoratedBy(type);
+      if (said !== undefined) isAnyDecorated ||= said !== false;
+      else {
+        const guards = [method, type].flatMap((target) => reflector.get(guardsKey, target as Type) ?? []);
+        if (made.some((guard) => guards.includes(guard.constructor))) return true;
+        isAnyBare ||= reflector.get(pathKey, method as Type) !== undefined;
+      }
+    }
+    return isAnyDecorated && !(isAnyBare && this.#isGlobal);
+  }
+
+  *#methods(): Generator<[Type, Method]> {
     const scanner = new MetadataScanner();
     for (const { controllers, providers } of this.#modules.values()) {
       for (const { metatype } of [...controllers.values(), ...providers.values()]) {
         const prototype: Record<string, Method> | undefined = metatype?.prototype;
         if (prototype === undefined) continue;
-        for (const name of scanner.getAllMethodNames(prototype)) {
-          const method = prototype[name] as Method;
-          if ((decoratedBy(method) ?? decoratedBy(metatype as Type)) !== undefined) this.#of(metatype as Type, method);
-        }
+        for (const name of scanner.getAllMethodNames(prototype)) yield [metatype as Type, prototype[name] as Method];
       }
     }
-  }
-
-  onApplicationBootstrap(): void {
-    if (!this.#hasGuard) this.#warn('no-guard');
   }
 
   #of(type: Type, method: Method): Limit | false {

@@ -276,6 +276,15 @@ describe('among handlers that call the next one', () => {
   });
 });
 
+describe('without a next', () => {
+  it('it says so when it is called, before anything is counted', () => {
+    const limit = rateLimit({ policy, warn: false }) as (...args: unknown[]) => void;
+    expect(() => limit({}, {})).toThrow(
+      'next must be a function, got undefined. Call limit(request, response, () => response.end()).',
+    );
+  });
+});
+
 describe('where nobody else is there to answer', () => {
   const rows: [what: string, options: Partial<NodeRateLimitOptions>][] = [
     ['a key that throws', { key: () => raise('no such user') } as never],

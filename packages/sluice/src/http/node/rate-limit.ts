@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { invalid } from '../../vocabulary/errors.ts';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { admit, answerBy, answerFailure, answerRefusal } from './admit.ts';
@@ -38,6 +39,8 @@ export function rateLimit<
   const entrance = gate<Request, Response>(options, nodeReader);
   const { handler } = options;
   return (request, response, next) => {
+    if (typeof next !== 'function')
+      throw invalid('next', 'a function', next, 'Call limit(request, response, () => response.end()).');
     // Those of HTTP/2 are made like them, as far as is needed here.
     const plain = response as ServerResponse;
     const fail = (error: unknown) => {

@@ -26,7 +26,14 @@ import { ForwardTime } from '../forward-time.ts';
 import { Line } from '../line.ts';
 import { listenersOf } from '../listeners.ts';
 import { OncePass, runWithPass } from '../passes.ts';
-import type { Outcome, Pass, ProtectedCall, Protection, RunOptions } from '../protection.ts';
+import {
+  mustBeCall,
+  type Outcome,
+  type Pass,
+  type ProtectedCall,
+  type Protection,
+  type RunOptions,
+} from '../protection.ts';
 import { Counts, type Slot } from './counts.ts';
 import { type AdaptiveThrottleOptions, readSettings } from './settings.ts';
 
@@ -128,6 +135,7 @@ export function adaptiveThrottle(options: AdaptiveThrottleOptions = {}): Adaptiv
   return {
     tryPass,
     async run(call, { signal } = {}) {
+      mustBeCall(call);
       signal?.throwIfAborted();
       const pass = tryPass();
       if (!pass) throw refusal();

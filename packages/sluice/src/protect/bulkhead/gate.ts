@@ -19,7 +19,7 @@ import { ForwardTime } from '../forward-time.ts';
 import { type InLine, Line } from '../line.ts';
 import type { Listeners } from '../listeners.ts';
 import { type Judge, OncePass, runWithPass } from '../passes.ts';
-import type { Outcome, Pass, ProtectedCall, RunOptions } from '../protection.ts';
+import { mustBeCall, type Outcome, type Pass, type ProtectedCall, type RunOptions } from '../protection.ts';
 import { whenAborted } from '../when-aborted.ts';
 
 /** Why a call was not let through. */
@@ -115,6 +115,7 @@ export class Gate {
   }
 
   async run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}, judge: Judge): Promise<T> {
+    mustBeCall(call);
     const entered = this.enter(signal);
     // Where a place is free the call is made at once, and not in a later turn.
     const pass = entered instanceof Promise ? await entered : entered;

@@ -18,7 +18,14 @@ import { SluiceError } from '../../vocabulary/errors.ts';
 import { ForwardTime } from '../forward-time.ts';
 import { listenersOf } from '../listeners.ts';
 import { runWithPass } from '../passes.ts';
-import type { Outcome, Pass, ProtectedCall, Protection, RunOptions } from '../protection.ts';
+import {
+  mustBeCall,
+  type Outcome,
+  type Pass,
+  type ProtectedCall,
+  type Protection,
+  type RunOptions,
+} from '../protection.ts';
 import { type CircuitBreakerOptions, readSettings } from './settings.ts';
 import { type CircuitBreakerSnapshot, readSnapshot } from './snapshot.ts';
 import { Votes } from './votes.ts';
@@ -262,6 +269,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   }
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
+    mustBeCall(call);
     signal?.throwIfAborted();
     const pass = tryPass();
     if (!pass) throw refusal();

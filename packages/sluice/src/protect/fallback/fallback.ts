@@ -2,7 +2,15 @@
 import { knownFields } from '../../vocabulary/policy.ts';
 import { listenersOf } from '../listeners.ts';
 import { functionOf } from '../option-checks.ts';
-import { answerOf, type Ended, endOf, type ProtectedCall, type ProtectionOr, type RunOptions } from '../protection.ts';
+import {
+  answerOf,
+  type Ended,
+  endOf,
+  mustBeCall,
+  type ProtectedCall,
+  type ProtectionOr,
+  type RunOptions,
+} from '../protection.ts';
 
 export interface FallbackOptions {
   /** Whether a call that ended so is answered by the fallback. Default: when it threw. It is not asked once the caller's signal is aborted. */
@@ -36,6 +44,7 @@ export function fallback(instead: unknown, options: FallbackOptions = {}): Fallb
   const { on, tell } = listenersOf<FallbackEvents>(['used', 'failed']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<unknown> {
+    mustBeCall(call);
     signal?.throwIfAborted();
     const ended = await endOf(call, signal);
     // Whoever has given up waits for no other answer.

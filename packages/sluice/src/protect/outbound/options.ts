@@ -1,6 +1,6 @@
 /** The options of everything that makes HTTP calls, and what they come down to. */
 import type { Clock } from '../../vocabulary/clock.ts';
-import type { Duration } from '../../vocabulary/duration.ts';
+import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import type { AdaptiveThrottleOptions } from '../adaptive-throttle/settings.ts';
 import type { Bulkhead, BulkheadOptions } from '../bulkhead/bulkhead.ts';
@@ -81,8 +81,8 @@ export interface OutboundSettings {
     | Omit<CircuitBreakerOptions, Common>
     | ((origin: string) => CircuitBreaker | undefined)
     | undefined;
-  readonly timeout: Duration | undefined;
-  readonly totalTimeout: Duration | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly totalTimeoutMs: number | undefined;
   readonly originOf: (url: URL) => string;
   readonly maxOrigins: number;
   readonly clock: Clock;
@@ -109,8 +109,8 @@ export function readOutboundOptions(options: OutboundOptions): OutboundSettings 
     bulkhead: typeof bulkhead === 'object' ? { limit: 100, queue: 1000, ...bulkhead } : bulkhead,
     adaptiveThrottle: partOf('adaptiveThrottle', options.adaptiveThrottle),
     circuitBreaker: partOrGiven('circuitBreaker', options.circuitBreaker),
-    timeout: timeout === false ? undefined : timeout,
-    totalTimeout: totalTimeout === false ? undefined : totalTimeout,
+    timeoutMs: timeout === false ? undefined : parseDuration(timeout, 'timeout'),
+    totalTimeoutMs: totalTimeout === false ? undefined : parseDuration(totalTimeout, 'totalTimeout'),
     originOf: functionOf('originOf', options.originOf, ({ origin }: URL) => origin),
     maxOrigins,
     clock,

@@ -62,14 +62,14 @@ export function originState(origin: string, settings: OutboundSettings, guards: 
   const breaker = guards.breaker(origin);
   const circuit = breaker && breaking(breaker, origin, tell);
 
-  const total = timeoutOf(origin, settings.totalTimeout, true, settings, tell);
+  const total = timeoutOf(origin, settings.totalTimeoutMs, true, settings, tell);
   const each = [
     pacer || full ? circuit?.early : undefined,
     pacer && paced(pacer, origin),
     full,
     throttle,
     circuit?.around,
-    timeoutOf(origin, settings.timeout, false, settings, tell),
+    timeoutOf(origin, settings.timeoutMs, false, settings, tell),
   ];
   const state: Origin = {
     inFlight: 0,
@@ -142,14 +142,14 @@ function retryOf(origin: string, settings: OutboundSettings, tell: Tell): Protec
 
 function timeoutOf(
   origin: string,
-  after: OutboundSettings['timeout'],
+  afterMs: number | undefined,
   isTotal: boolean,
   { clock }: OutboundSettings,
   tell: Tell,
 ): Protection | undefined {
-  if (after === undefined) return undefined;
-  const limited = timeout(after, { clock });
-  limited.on('timed-out', ({ afterMs }) => tell('timed-out', { origin, afterMs, isTotal }));
+  if (afterMs === undefined) return undefined;
+  const limited = timeout(afterMs, { clock });
+  limited.on('timed-out', () => tell('timed-out', { origin, afterMs, isTotal }));
   // It came after all, and nobody gets it.
   limited.on('late', ({ ended }) => answerIn(ended)?.discard());
   return limited;

@@ -19,7 +19,7 @@ import { type InLine, Line } from '../line.ts';
 import { listenersOf } from '../listeners.ts';
 import { clockOf, randomOf, wholeNumber } from '../option-checks.ts';
 import { wasNotMade } from '../passes.ts';
-import { answerOf, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import { answerOf, endOf, mustBeCall, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
 import { arrivalMs } from '../rate-limit-headers/arrival-time.ts';
 import type { HeaderSource } from '../rate-limit-headers/header-lines.ts';
 import { parseRateLimitHeaders } from '../rate-limit-headers/parse-rate-limit-headers.ts';
@@ -284,6 +284,7 @@ export function pacer(options: PacerOptions = {}): Pacer {
   }
 
   async function run<T>(key: string, call: ProtectedCall<T>, runOptions: RunOptions = {}): Promise<T> {
+    mustBeCall(call);
     const paced = await ready(key, runOptions);
     if (runOptions.signal?.aborted) {
       // In the very turn in which the wait was over.

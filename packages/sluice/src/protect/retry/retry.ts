@@ -13,7 +13,15 @@
 import { invalid } from '../../vocabulary/errors.ts';
 import { listenersOf } from '../listeners.ts';
 import { wasNotMade } from '../passes.ts';
-import { answerOf, type Ended, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import {
+  answerOf,
+  type Ended,
+  endOf,
+  mustBeCall,
+  type ProtectedCall,
+  type Protection,
+  type RunOptions,
+} from '../protection.ts';
 import { whenAborted } from '../when-aborted.ts';
 import { delayMs } from './backoff.ts';
 import { type RetryOptions, readSettings } from './settings.ts';
@@ -43,6 +51,7 @@ export function retry(options: RetryOptions = {}): Retry {
   const { on, tell } = listenersOf<RetryEvents>(['retry', 'gave-up', 'dropped']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
+    mustBeCall(call);
     signal?.throwIfAborted();
     budget.request();
     // The last attempt that was made and is to be made again.

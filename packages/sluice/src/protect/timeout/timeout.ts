@@ -14,7 +14,7 @@ import { SluiceError } from '../../vocabulary/errors.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 import { listenersOf } from '../listeners.ts';
 import { clockOf } from '../option-checks.ts';
-import { type Ended, endOf, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
+import { type Ended, endOf, mustBeCall, type ProtectedCall, type Protection, type RunOptions } from '../protection.ts';
 import { whenAborted } from '../when-aborted.ts';
 
 export interface TimeoutOptions {
@@ -44,6 +44,7 @@ export function timeout(after: Duration, options: TimeoutOptions = {}): Timeout 
   const { on, tell } = listenersOf<TimeoutEvents>(['timed-out', 'late']);
 
   async function run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<T> {
+    mustBeCall(call);
     signal?.throwIfAborted();
     return new Promise<T>((resolve, reject) => {
       const startedMs = clock.now();

@@ -7,7 +7,7 @@
  */
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
 import type { Fallback } from '../fallback/fallback.ts';
-import type { ProtectedCall, Protection, ProtectionOr, RunOptions } from '../protection.ts';
+import { mustBeCall, type ProtectedCall, type Protection, type ProtectionOr, type RunOptions } from '../protection.ts';
 
 /** What a protection may answer instead of the call. */
 export type InsteadOf<P> = P extends Protection
@@ -28,6 +28,7 @@ export function wrap(...protections: readonly ProtectionOr<unknown>[]): Protecti
 
   return {
     async run<T>(call: ProtectedCall<T>, { signal }: RunOptions = {}): Promise<unknown> {
+      mustBeCall(call);
       const through = (i: number, given: AbortSignal | undefined): unknown =>
         i === protections.length
           ? call(given)
