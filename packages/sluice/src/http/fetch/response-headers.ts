@@ -28,20 +28,21 @@ export function withHeaders<Result extends Response | undefined>(
   headers: RateLimitHeaders,
 ): Result | Response {
   // What is no answer but a change of protocol, or an error, has no headers and can only be passed on.
-  if (response === undefined) return response;
-  const { status } = response;
-  if (status < 200) return response;
+  if (response === undefined || response.status < 200) return response;
+  const lacking = lackingIn(response.headers, headers);
+  if (lacking.length === 0) return response;
   try {
-    if (!isReusable(response)) return written(response, headers);
+    if (!isReusable(response)) return written(response, lacking, headers);
   } catch (error) {
     // What came out of fetch() cannot be written to.
     if (!(error instanceof TypeError)) throw error;
   }
-  return written(new Response(response.body, response), headers);
+  return written(new Response(response.body, response), lacking, headers);
 }
 
-function written(response: Response, headers: RateLimitHeaders): Response {
-  const own = response.headers;
+/** The names that are to be written: none where whoever made the response was given them before, as Hono is. */
+function lackingIn(own: Headers, headers: RateLimitHeaders): string[] {
+  const names: string[] = [];
   let current: string | undefined;
   let isMissing = false;
   for (const name in headers) {
@@ -50,7 +51,13 @@ function written(response: Response, headers: RateLimitHeaders): Response {
       current = set;
       isMissing = !own.has(lower);
     }
-    if (isMissing) own.set(lower, headers[name] as string);
+    if (isMissing) names.push(name);
   }
+  return names;
+}
+
+function written(response: Response, names: readonly string[], headers: RateLimitHeaders): Response {
+  const own = response.headers;
+  for (const name of names) own.set(headerWords(name).lower, headers[name] as string);
   return response;
 }

@@ -5,7 +5,7 @@
  *                                                                            when giving back: 5 is no longer there
  *
  * Whoever dies (or is stopped) inside leaves an odd number behind. Those who wait see it stand still and take over after
- * a while; what the lock protected is then in doubt, and the caller is told so.
+ * a while; what the lock protected may then be torn, and whoever takes it over is told so.
  */
 
 // So many looks before going to sleep: what a lock protects takes a microsecond or two.
@@ -27,8 +27,16 @@ function nap(words: Int32Array, at: number, seen: number): void {
 /**
  * Takes the lock, waiting as long as it moves; one that has stood still for `patienceMs` is broken, and `brokenAt` counts it.
  * The number it has from now on is the token to give it back with: read again later, it could be somebody else's.
+ *
+ * @param whenBroken is called with the token when it had to be broken
  */
-export function take(words: Int32Array, at: number, patienceMs: number, brokenAt: number): number {
+export function take(
+  words: Int32Array,
+  at: number,
+  patienceMs: number,
+  brokenAt: number,
+  whenBroken?: (at: number, token: number) => void,
+): number {
   let standing = 0;
   let sinceMs = 0;
   for (let look = 0; ; look += 1) {
@@ -46,6 +54,7 @@ export function take(words: Int32Array, at: number, patienceMs: number, brokenAt
     if (performance.now() - sinceMs < patienceMs) continue;
     if (Atomics.compareExchange(words, at, seen, seen + 2) !== seen) continue;
     Atomics.add(words, brokenAt, 1);
+    whenBroken?.(at, seen + 2);
     return seen + 2;
   }
 }

@@ -3,7 +3,8 @@
  *
  * A row is read into an image under its lock, worked on there, and written back whole. Its sum is taken over the image and
  * the number that the lock will have when it is given back. So whatever a thread wrote that died in the middle, or that went
- * on after its lock had been broken, does not add up, and whoever takes the lock next finds out.
+ * on after its lock had been broken, does not add up, and whoever takes the lock next finds out. What it has not begun to write is as it was:
+ * whoever breaks its lock goes on with that, for what was granted under a lock counts only once that is given back.
  */
 import {
   BLOCKED_UNTIL_MS,
@@ -72,11 +73,25 @@ export class Places {
   /** Locks the place of a key and returns the token; 0 when it is no longer that key's. */
   lock(at: number, low: number, high: number): number {
     const { words } = this.layout;
-    const token = take(words, at + LOCK, this.patienceMs, BROKEN);
+    const token = take(words, at + LOCK, this.patienceMs, BROKEN, this.adopt);
     if (words[at + LOW] === low && words[at + HIGH] === high) return token;
     this.putBack(at, token);
     return 0;
   }
+
+  /**
+   * After a lock was broken: takes a row over that still adds up as its holder found it. Only now: later the same sum could be that of a
+   * holder from before, who went on with what has changed since.
+   */
+  private readonly adopt = (lockAt: number, token: number): void => {
+    const { words, stride } = this.layout;
+    const at = lockAt - LOCK;
+    const { scratch } = this;
+    for (let i = 0; i < stride; i += 1) scratch.words[i] = words[at + i]!;
+    // The number was token - 2 while it was held, and before that the one below.
+    const isAsFound = scratch.words[SUM] === this.sumOf(scratch, token - 3);
+    if (isAsFound && Atomics.load(words, lockAt) === token) words[at + SUM] = this.sumOf(scratch, token - 1);
+  };
 
   /** Reads a locked place; false when it is torn. */
   read(at: number, token: number, image: Image): boolean {

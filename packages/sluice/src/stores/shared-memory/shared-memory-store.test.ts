@@ -163,8 +163,9 @@ describe('a thread that dies inside', () => {
     subject.check('k');
     const layout = layoutOf(store.buffer);
     const at = placeOfTheOnlyKey(layout);
-    // A lock taken and never given back.
+    // A lock taken and never given back, by somebody who had begun to write.
     layout.words[at]! += 1;
+    layout.floats[at / 2 + 6]! += 1;
     expect(subject.check('k')).toMatchObject({ allowed: false, retryAfterMs: 1000, resetAfterMs: 10_000 });
     expect(store.stats().brokenLocks).toBe(1);
     clock.advance(999);
@@ -173,6 +174,20 @@ describe('a thread that dies inside', () => {
     expect(subject.allow('k')).toBe(true);
     clock.advance(10_000);
     expect(subject.peek('k').remaining).toBe(9);
+  });
+
+  it('before it has written anything leaves the key as it was, and its call counts for nothing', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 10, lockPatienceMs: 1 });
+    const subject = limiter(gcra({ limit: 10, window: '10s' }), { store, name: 'whole' });
+    subject.check('k');
+    const layout = layoutOf(store.buffer);
+    const at = placeOfTheOnlyKey(layout);
+    for (const remaining of [8, 7]) {
+      layout.words[at]! += 1;
+      expect(subject.check('k')).toMatchObject({ allowed: true, remaining });
+    }
+    expect(store.stats().brokenLocks).toBe(2);
   });
 
   it('cannot undo a block', () => {
@@ -199,9 +214,14 @@ describe('a thread that dies inside', () => {
     const token = slow.lock(at, low, high);
     const image = slow.image();
     expect(slow.read(at, token, image)).toBe(true);
-    expect(subject.allow('k')).toBe(false); // Waits, breaks the lock, and counts the key as full.
+    // What it will write, and has not looked once more whether it may.
+    const copied = new SharedArrayBuffer(store.buffer.byteLength);
+    new Uint8Array(copied).set(new Uint8Array(store.buffer));
+    const written = layoutOf(copied);
+    expect(new Places(written, 1).write(at, token, image)).toBe(true);
+    expect(subject.allow('k')).toBe(true); // Waits, breaks the lock, and goes on with the row as it was.
     expect(slow.write(at, token, image)).toBe(false);
-    layout.floats.set(image.floats.slice(6, 8), at / 2 + 6); // As if it had been stopped just before it wrote.
+    for (let i = 1; i < layout.stride; i += 1) layout.words[at + i] = written.words[at + i]!;
     expect(subject.allow('k')).toBe(false);
     clock.advance(999);
     expect(subject.allow('k')).toBe(false);
@@ -239,9 +259,10 @@ describe('a thread that dies inside', () => {
     // The lock is held while the clock is read: what happens here happens to a thread that stands still.
     onReading = () => {
       onReading = () => {};
-      expect(others.allow('k')).toBe(false); // Waited, and took it for dead.
+      expect(others.allow('k')).toBe(true); // Waited, and took it for dead.
     };
-    expect(stalled.allow('k')).toBe(false);
+    expect(stalled.allow('k')).toBe(true);
+    expect(others.peek('k', 0).remaining).toBe(2);
     onReading = () => {
       onReading = () => {};
       others.block('k', '1h');
