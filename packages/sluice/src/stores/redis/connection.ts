@@ -166,12 +166,12 @@ function nodeRedisCluster(client: NodeRedisCluster): Connection {
     isCluster: true,
     mayResend: false,
     send: (key, args) => client.sendCommand(key, false, args),
-    primaries: () =>
-      Promise.all(
-        client.masters.map(async (master): Promise<Send> => {
-          const node = await client.nodeClient(master);
-          return (args) => node.sendCommand(args);
-        }),
+    // Connected only when it is asked: one that is down must not keep the others from being asked.
+    primaries: async () =>
+      client.masters.map(
+        (master): Send =>
+          async (args) =>
+            (await client.nodeClient(master)).sendCommand(args),
       ),
   };
 }

@@ -7,11 +7,12 @@
  * the id of now. See docs/guides/redis.md for what that does and does not guarantee.
  */
 import { SluiceError } from '../../../vocabulary/errors.ts';
-import type { Connection } from '../connection.ts';
+import { slotOf } from '../../slot.ts';
+import type { Connection, Send } from '../connection.ts';
 import { type Call, unavailable } from '../dispatcher.ts';
 import { parts, twins } from '../lua.generated.ts';
 import { sha1, sourceOf } from '../script.ts';
-import { checkSettings } from './settings.ts';
+import { checkSettings, type Surroundings, slotsOf } from './settings.ts';
 
 export interface FenceTimes {
   /** An answer that took longer counts as none. */
@@ -27,7 +28,10 @@ export interface FenceTimes {
 export interface Fence {
   /** Calls behind the fence. */
   readonly call: Call;
-  /** Resolves when the settings were found good, the function is loaded and every partition was swept. */
+  /**
+   * Resolves when the settings were found good, the function is loaded and every partition was swept, of all servers that
+   * answer. The partitions of the others fail until they were looked at too.
+   */
   ready(): Promise<void>;
   /** How often a partition was found changed. */
   trips(): number;
@@ -39,9 +43,18 @@ const sweepsAtOnce = 256;
 const sweepRounds = 3;
 // A client may have to connect first.
 const startMs = 10_000;
+// Of one server about its settings: all wait for the slowest.
+const answerMs = 3000;
+const mostProbes = 16;
 const lookPauseMs = 1000;
 // How often a call is made whose server is not sure of its place.
 const mostTries = 3;
+
+interface Server {
+  readonly slots: ReadonlySet<number>;
+  readonly found?: Surroundings;
+  readonly failure?: unknown;
+}
 
 /**
  * @param guards the guard key of every partition
@@ -57,27 +70,78 @@ export function fenceOf(
   const library = libraryOf();
   const clock = steadyClock(skewMs);
   let started: Promise<void> | undefined;
+  let failed: { readonly error: SluiceError; readonly atMs: number } | undefined;
   let loading: Promise<void> | undefined;
   let limits = '';
+  let deposedMs = 0;
   let tripped = 0;
   let looking: Promise<void> | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;
-  let isLookDue = false;
+  let due = new Set(guards);
+  // Those that were never swept, or whose server is not fit, and why. They are due, and not called.
+  const closed = new Map<string, unknown>(guards.map((guard) => [guard, undefined]));
 
-  async function start(): Promise<void> {
-    // A client that is still connecting does not know the primaries; this waits for it.
-    await inTime(connection.send(guards[0] as string, ['EXISTS', guards[0] as string]), startMs);
-    const primaries = await connection.primaries();
-    const found = await inTime(Promise.all(primaries.map(checkSettings)), startMs);
-    const foundMs = Math.max(0, ...found.map(({ deposedMs }) => deposedMs));
+  /**
+   * The settings of whoever is primary now, the function, and every partition that is due. A server that does not answer keeps
+   * its own partitions waiting, and nobody else's.
+   */
+  async function look(isStart: boolean): Promise<void> {
+    // A client that is still connecting does not know the primaries; this waits for it. Some may be on a server that is down.
+    const probes = [...due].slice(0, mostProbes).map((guard) => connection.send(guard, ['EXISTS', guard]));
+    await inTime(Promise.any(probes), isStart ? startMs : answerMs).catch((error: unknown) => {
+      if (isStart) throw error instanceof AggregateError ? error.errors[0] : error;
+    });
+    const servers = await Promise.all((await inTime(connection.primaries(), startMs)).map(serverOf));
+    let silent: unknown = nobodyHasIt();
+    for (const { slots, failure } of servers) {
+      if (!isUnsafe(failure)) {
+        silent = failure ?? silent;
+        continue;
+      }
+      if (isStart) throw failure;
+      for (const guard of guards.filter((each) => slots.has(placeOf(each)))) {
+        closed.set(guard, failure);
+        due.add(guard);
+      }
+    }
+    const fit = servers.filter(({ found }) => found);
+    if (fit.length > 0) {
+      limitBy(fit.flatMap(({ found }) => found ?? []));
+      await load();
+    }
+    const served = new Set(fit.flatMap(({ slots }) => [...slots]));
+    // Of two that claim a slot both have to be fit: which of them the client goes to is not known here.
+    for (const { slots, found } of servers) if (!found) for (const slot of slots) served.delete(slot);
+    for (const guard of due) {
+      if (closed.has(guard) && !served.has(placeOf(guard)) && !isUnsafe(closed.get(guard))) closed.set(guard, silent);
+    }
+    await sweep(served, isStart ? sweepRounds : 1);
+    if (closed.size === guards.length) throw closed.get(guards[0] as string);
+  }
+
+  const placeOf = (guard: string) => (connection.isCluster ? slotOf(guard) : 0);
+
+  /** What one primary serves, and what was found there or why nothing was. */
+  async function serverOf(send: Send): Promise<Server> {
+    let slots = new Set(connection.isCluster ? [] : [0]);
+    try {
+      if (connection.isCluster) slots = await inTime(slotsOf(send), answerMs);
+      return { slots, found: await inTime(checkSettings(send), answerMs) };
+    } catch (failure) {
+      return { slots, failure };
+    }
+  }
+
+  function limitBy(found: readonly Surroundings[]): void {
+    const foundMs = Math.max(...found.map((each) => each.deposedMs));
     // Where it is certain that a server may be replaced, the caller can make it longer and not shorter.
     const isLeast = connection.isCluster || found.some((each) => each.isWatched);
-    const deposedMs = isLeast ? Math.max(foundMs, times.nodeTimeoutMs ?? 0) : (times.nodeTimeoutMs ?? foundMs);
+    const neededMs = isLeast ? Math.max(foundMs, times.nodeTimeoutMs ?? 0) : (times.nodeTimeoutMs ?? foundMs);
+    // Never shorter than it was: a server that does not answer now may be the one that goes on for longest.
+    deposedMs = Math.max(deposedMs, neededMs);
     // The nodes of a cluster go by their own time-out, whatever the caller says.
     const silenceMs = connection.isCluster ? foundMs : (times.nodeTimeoutMs ?? foundMs);
     limits = [skewMs, deposedMs + deadlineMs, graceMs, silenceMs].join(' ');
-    await load();
-    await sweep();
   }
 
   /** Once for all who found the function missing at the same time. */
@@ -101,43 +165,37 @@ export function fenceOf(
     if (failures.length > 0 && failures.length === primaries.length) throw failures[0];
   }
 
-  /** Has every partition looked at now, so that nobody pays for the first look later. */
-  async function sweep(): Promise<void> {
-    let left = guards;
-    let failure: unknown;
-    for (let round = 0; round < sweepRounds && left.length > 0; round += 1) {
-      const missed: string[] = [];
+  /** Has the partitions that are due looked at now, so that nobody pays for the first look later. */
+  async function sweep(served: ReadonlySet<number>, rounds: number): Promise<void> {
+    // Another change while this runs makes all of them due anew.
+    const ours = due;
+    for (let round = 0; round < rounds; round += 1) {
+      const left = [...ours].filter((guard) => served.has(placeOf(guard)));
       for (let from = 0; from < left.length; from += sweepsAtOnce) {
         await Promise.all(
-          left.slice(from, from + sweepsAtOnce).map((guard) =>
-            callBehind(guard, ['0', '', '', '']).catch((error: unknown) => {
-              failure = error;
-              missed.push(guard);
-            }),
-          ),
+          left.slice(from, from + sweepsAtOnce).map(async (guard) => {
+            try {
+              await callBehind(guard, ['0', '', '', '']);
+              ours.delete(guard);
+              closed.delete(guard);
+            } catch (error) {
+              if (closed.has(guard)) closed.set(guard, error);
+            }
+          }),
         );
       }
-      left = missed;
     }
-    if (left.length > 0) throw failure;
   }
 
-  /**
-   * In the background, one at a time, not more often than every second, until it went well: the settings of whoever is
-   * primary now, the function, and every partition.
-   */
+  /** In the background, one at a time, with a second in between, until nothing is due. */
   function lookSoon(): void {
     if (looking || performance.now() - lookedMs < lookPauseMs) return;
-    lookedMs = performance.now();
-    isLookDue = false;
-    looking = start()
-      .catch((error: unknown) => {
-        isLookDue = true;
-        // The calls then start anew, and are told what is wrong.
-        if (error instanceof SluiceError && error.code === 'store-unsafe') started = undefined;
-      })
+    looking = look(false)
+      // The calls of those that are closed say why.
+      .catch(() => undefined)
       .finally(() => {
         looking = undefined;
+        lookedMs = performance.now();
       });
   }
 
@@ -180,25 +238,33 @@ export function fenceOf(
       reply = await callBehind(guard, args);
     }
     const [changed, decided] = reply as readonly unknown[];
-    if (Number(changed) === 1) isLookDue = true;
-    if (isLookDue) lookSoon();
+    if (Number(changed) === 1) due = new Set(guards);
+    if (due.size > 0) lookSoon();
     return decided;
   }
 
   function ready(): Promise<void> {
-    // A start that failed is tried again by the next call: the server may have been set right.
-    started ??= start().catch((error: unknown) => {
+    // A start that failed is tried again: the server may have been set right.
+    started ??= look(true).catch((error: unknown) => {
       started = undefined;
-      throw unavailable(error);
+      failed = { error: unavailable(error), atMs: performance.now() };
+      throw failed.error;
     });
     return started;
   }
 
   return {
     async call({ key, args }) {
+      // Not by every call: a start asks the servers a lot.
+      if (!started && failed && performance.now() - failed.atMs < lookPauseMs) throw failed.error;
       await ready();
+      const guard = guardOf(key);
       try {
-        return await call(guardOf(key), args);
+        if (closed.has(guard)) {
+          lookSoon();
+          throw closed.get(guard);
+        }
+        return await call(guard, args);
       } catch (error) {
         throw unavailable(error);
       }
@@ -226,6 +292,14 @@ function tooLate(tookMs: number): SluiceError {
     'store-unavailable',
     `Redis did not answer within ${Math.floor(tookMs)} ms, and what comes later is not trusted.`,
   );
+}
+
+function nobodyHasIt(): SluiceError {
+  return new SluiceError('store-unavailable', 'No Redis server that answers has this part of the keys.');
+}
+
+function isUnsafe(error: unknown): boolean {
+  return error instanceof SluiceError && error.code === 'store-unsafe';
 }
 
 function inDoubt(forMs: number): SluiceError {

@@ -93,7 +93,23 @@ describe.concurrent('behind a fence, one Redis server', () => {
         ),
       );
       await server.call('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-      expect((await limits.peek('alice')).reason).toBe('quarantine');
+      await waitUntil('it is looked at once more', () =>
+        limits.peek('alice').then(
+          ({ reason }) => reason === 'quarantine',
+          () => false,
+        ),
+      );
+    }));
+
+  it('asks a server little when it cannot start, however many calls there are', () =>
+    withServer(async ({ server, behind }) => {
+      await server.call('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+      const limits = limiter(log, { store: behind(), name: freshName() });
+      for (let count = 0; count < 50; count += 1) {
+        await expect(limits.check('alice')).rejects.toMatchObject({ code: 'store-unsafe' });
+      }
+      const statistics = await server.call<string>('INFO', 'commandstats');
+      expect(Number(/cmdstat_config\|get:calls=(\d+)/.exec(statistics)?.[1])).toBeLessThan(20);
     }));
 
   it('is unavailable, not unsafe, when it does not answer', async () => {

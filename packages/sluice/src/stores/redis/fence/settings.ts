@@ -64,6 +64,17 @@ export async function checkSettings(send: Send): Promise<Surroundings> {
   return { deposedMs: isWatched ? lagMs : Number(settings.get(clusterNodeTimeout) ?? 0), isWatched };
 }
 
+/** The slots that a server of a cluster says are its own. */
+export async function slotsOf(send: Send): Promise<Set<number>> {
+  const own = / \S*myself\S* \S+ \d+ \d+ \d+ \S+(.*)/.exec(String(await ask(send, ['CLUSTER', 'NODES'])))?.[1] ?? '';
+  const slots = new Set<number>();
+  // What is on its way, there or here, is listed once more, in brackets.
+  for (const [, from, to = from] of own.matchAll(/ (\d+)(?:-(\d+))?(?!\S)/g)) {
+    for (let slot = Number(from); slot <= Number(to); slot += 1) slots.add(slot);
+  }
+  return slots;
+}
+
 /** How many sentinels watch over the server: they listen to each other through it. */
 async function sentinelCount(send: Send): Promise<number> {
   const reply = await ask(send, ['PUBSUB', 'NUMSUB', '__sentinel__:hello']);
