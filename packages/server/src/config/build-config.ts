@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import type { Match } from 'sluice';
 import { buildGateway } from './build-gateway.ts';
 import { buildStore } from './build-store.ts';
+import { tlsOf } from './build-tls.ts';
 import {
   addressOf,
   bytesOf,
@@ -15,7 +16,6 @@ import {
   isSamePlace,
   milliseconds,
   resolved,
-  tlsOf,
   withDefaults,
   writable,
 } from './build-values.ts';

@@ -16,11 +16,10 @@ function gatewayOf(options: ReadConfigOptions): GatewayConfig {
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'build-gateway-'));
-  const { server, client, ca } = await makeCertificates();
+  const { server, ca } = await makeCertificates();
   for (const [name, text] of [
     ['server.crt', server.cert],
     ['server.key', server.key],
-    ['client.key', client.key],
     ['authority.crt', ca],
   ] as const)
     writeFileSync(join(folder, name), text);
@@ -297,18 +296,29 @@ test('standard output is no file', () => {
   expect(accessLog).toEqual({ path: '-', format: 'combined' });
 });
 
-test('the key of another certificate is a problem', () => {
-  const tls = `{ certificate: ${folder}/server.crt, key: ${folder}/client.key }`;
-  const read = readConfig({ text: `gateway: { tls: ${tls}, upstreams: { api: { members: [a:1] } } }` });
-  expect(read).toMatchObject({
-    problems: [
-      {
-        path: 'gateway.tls',
-        message:
-          'gateway.tls cannot be used: the key is that of another certificate (ERR_OSSL_X509_KEY_VALUES_MISMATCH). Both are files in PEM.',
-      },
-    ],
-  });
+test('weights that make more points than a ring has room for are a problem of the members', () => {
+  const text = (balancer: string, weight: number) => `
+gateway:
+  upstreams:
+    api:
+      balancer: ${balancer}
+      members: [{ address: a:1, weight: ${weight} }, b:1]
+`;
+  const read = readConfig({ text: text('hash-ring', 1_000_000) });
+  expect('problems' in read && read.problems).toMatchObject([
+    {
+      line: 6,
+      column: 7,
+      path: 'gateway.upstreams.api.members',
+      message: expect.stringMatching(/^gateway\.upstreams\.api\.members cannot be used by hash-ring: weight .*points/),
+    },
+  ]);
+  for (const [balancer, weight] of [
+    ['hash-ring', 100],
+    ['two-choices', 1_000_000],
+  ] as const) {
+    expect(readConfig({ text: text(balancer, weight) })).toHaveProperty('config');
+  }
 });
 
 test('what is wrong in the form of one thing hides nothing that is wrong with another', () => {

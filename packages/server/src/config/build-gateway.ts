@@ -1,7 +1,7 @@
 /** The section `gateway` as the configuration has it. Its form is right; what does not fit together, `gateway-problems.ts` has said. */
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
+import { balancers } from 'sluice/balance';
 import { adaptiveSchema, admissionSchema } from './admission-schema.ts';
+import { tlsOf } from './build-tls.ts';
 import {
   addressOf,
   bytesOf,
@@ -10,11 +10,10 @@ import {
   isReachedBy,
   isSamePlace,
   milliseconds,
-  tlsOf,
   withDefaults,
   writable,
 } from './build-values.ts';
-import type { Address, TlsConfig } from './config.ts';
+import type { Address } from './config.ts';
 import type {
   AccessLogConfig,
   AdmissionConfig,
@@ -41,7 +40,7 @@ export function buildGateway(given: Given, settings: Data, host: string): Gatewa
   for (const [name, { members }] of Object.entries(upstreams)) loopProblems(given, name, members, doors.listen);
   return {
     ...doors,
-    tls: settings.tls === undefined ? undefined : gatewayTls(given, settings.tls as Data),
+    tls: settings.tls === undefined ? undefined : tlsOf(given, ['gateway', 'tls'], settings.tls as Data),
     http2: settings.http2 as boolean,
     trustProxy:
       typeof settings.trustProxy === 'number' ? settings.trustProxy : ([settings.trustProxy].flat() as string[]),
@@ -81,22 +80,6 @@ function loopProblems({ list }: Given, upstream: string, members: unknown, liste
       'is where the gateway itself listens: it would ask itself. Write where your service is.',
     );
   }
-}
-
-function gatewayTls(given: Given, settings: Data): TlsConfig {
-  const path = ['gateway', 'tls'];
-  const tls = tlsOf(given, path, settings);
-  if (given.list.has(...path)) return tls;
-  try {
-    createSecureContext({ cert: readFileSync(tls.certificate), key: readFileSync(tls.key) });
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    const why = code.includes('MISMATCH')
-      ? 'the key is that of another certificate'
-      : 'they are not what OpenSSL reads';
-    given.list.add(path, `cannot be used: ${why} (${code || 'no code'}). Both are files in PEM.`, 'name');
-  }
-  return tls;
 }
 
 function limitsOf(given: Given, limits: Data): GatewayLimits {
@@ -180,10 +163,13 @@ function upstreamOf(given: Given, name: string, data: Data): UpstreamConfig {
   const part = (field: string, schema: SettingSchema) =>
     partOf(given, ['gateway', 'upstreams', name, field], settings[field], schema);
   const { timeouts, retries } = upstreamSchema.properties as Record<string, SettingSchema>;
+  const members = (settings.members as readonly unknown[]).map(memberOf);
+  const balancer = settings.balancer as UpstreamConfig['balancer'];
+  balancerProblems(given, name, balancer, members);
   return {
     name,
-    members: (settings.members as readonly unknown[]).map(memberOf),
-    balancer: settings.balancer as UpstreamConfig['balancer'],
+    members,
+    balancer,
     stickyBy: sourceOf(settings.stickyBy),
     health: healthOf(part('health', healthSchema)),
     outliers: outliersOf(part('outliers', outliersSchema), given),
@@ -194,6 +180,22 @@ function upstreamOf(given: Given, name: string, data: Data): UpstreamConfig {
     connections: settings.connections as number,
     host: settings.host as UpstreamConfig['host'],
   };
+}
+
+/** What only a balancer itself knows: weights that it has no room for. */
+function balancerProblems(
+  { list }: Given,
+  upstream: string,
+  balancer: UpstreamConfig['balancer'],
+  members: UpstreamConfig['members'],
+): void {
+  const path: Path = ['gateway', 'upstreams', upstream, 'members'];
+  if (list.has('gateway', 'upstreams', upstream)) return;
+  try {
+    balancers[balancer](members);
+  } catch (error) {
+    list.add(path, `cannot be used by ${balancer}: ${(error as Error).message}`, 'name');
+  }
 }
 
 /** A section of an upstream that is on. */

@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type Duration, parseDuration } from 'sluice';
-import type { Address, TlsConfig } from './config.ts';
+import type { Address } from './config.ts';
 import { type Path, showValue } from './problem.ts';
 import type { ProblemList } from './problem-list.ts';
 import { longestTimerMs, type SettingSchema } from './schema-kinds.ts';
@@ -117,14 +117,4 @@ function whyNotThere(path: string, kind: 'file' | 'folder'): string | undefined 
   } catch (error) {
     return whyNot(error);
   }
-}
-
-/** The files of the section `tls` at this place, which is there. */
-export function tlsOf(given: Given, path: readonly string[], tls: Data): TlsConfig {
-  return {
-    certificate: existing(given, [...path, 'certificate'], 'file'),
-    key: existing(given, [...path, 'key'], 'file'),
-    clientAuthority:
-      tls.clientAuthority === undefined ? undefined : existing(given, [...path, 'clientAuthority'], 'file'),
-  };
 }

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeCertificates } from '../service/certificates.test-support.ts';
 import type { Config } from './config.ts';
 import { describeConfig, shownSettings } from './describe-config.ts';
 import { durationWords } from './policy-words.ts';
@@ -24,7 +28,12 @@ test('the least there is, in words', () => {
   ]);
 });
 
-test('everything there is, in words', () => {
+test('everything there is, in words', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'describe-config-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const { cert, key } = (await makeCertificates()).server;
+  writeFileSync(join(folder, 'server.pem'), Buffer.concat([cert, key]));
+  const file = join(folder, 'server.pem');
   const text = `
 rules:
   - { name: per-ip, key: ip, algorithm: gcra, limit: 100, window: 1m, burst: 20 }
@@ -44,7 +53,7 @@ allow: [{ ip: 192.0.2.1 }]
 deny: [{ ip: 192.0.2.2 }, { ip: 192.0.2.3 }]
 store: { type: redis, url: "redis://user:hunter2@redis:6379/1?password=hunter2", timeout: 1s }
 listen: { http: false, grpc: "[::1]:5", admin: 9 }
-security: { tokens: [hunter2, hunter3], tls: { certificate: /etc/hosts, key: /etc/hosts, clientAuthority: /etc/hosts } }
+security: { tokens: [hunter2, hunter3], tls: { certificate: ${file}, key: ${file}, clientAuthority: ${file} } }
 envoy: { directory: /etc }
 tracing: { endpoint: "https://me:hunter2@traces/v1/traces" }`;
   const lines = describeConfig(config(text));

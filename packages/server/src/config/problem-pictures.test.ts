@@ -281,6 +281,9 @@ store: { type: redis }
 store: { url: "redis://a" }
          ^ store.url is a setting of the redis store, and store.type is memory. Set store.type to redis, or remove it.
 =====
+store: { maxKeys: 1073741825 }
+                  ^ store.maxKeys must be a whole number from 1 to 1073741824, got 1073741825.
+=====
 store: { type: redis, url: "redis://a", maxKeys: 5 }
                                         ^ store.maxKeys is a setting of the memory and owned stores, and store.type is redis. Set store.type to one of these, or remove it.
 =====

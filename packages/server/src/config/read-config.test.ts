@@ -13,7 +13,6 @@ import { settings } from './settings.ts';
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'read-config-'));
-  writeFileSync(join(folder, 'certificate.pem'), 'x');
   writeFileSync(join(folder, 'tokens'), '  first-of-file \n\nsecond-of-file\r\n');
   writeFileSync(join(folder, 'no-tokens'), '\n \n');
   mkdirSync(join(folder, 'limits'));
@@ -93,7 +92,7 @@ security:
   token: one
   tokens: [two, one]
   tokenFile: tokens
-  tls: { certificate: certificate.pem, key: ./certificate.pem, clientAuthority: ${folder}/certificate.pem }
+  tls: { certificate: server.crt, key: ./server.key, clientAuthority: ${folder}/server.crt }
 limits: { bodyBytes: 64kb, keyBytes: 100, batchItems: 5, connections: 6, pipelineDepth: 7, idle: 0, request: 1.5s }
 workers: 3
 envoy: { directory: limits, mergeDomains: true, responseHeaders: true }
@@ -144,9 +143,9 @@ studio: false
     security: {
       tokens: ['one', 'two', 'first-of-file', 'second-of-file'],
       tls: {
-        certificate: join(folder, 'certificate.pem'),
-        key: join(folder, 'certificate.pem'),
-        clientAuthority: join(folder, 'certificate.pem'),
+        certificate: join(folder, 'server.crt'),
+        key: join(folder, 'server.key'),
+        clientAuthority: join(folder, 'server.crt'),
       },
     },
     limits: {
@@ -211,7 +210,7 @@ describe('a file that cannot be read is a problem without a line', () => {
   test.each([
     ['nowhere.yaml', 'The file cannot be read: it does not exist.'],
     ['limits', 'The file cannot be read: it is a folder.'],
-    ['certificate.pem/x.yaml', 'The file cannot be read: a part of its path is not a folder.'],
+    ['tokens/x.yaml', 'The file cannot be read: a part of its path is not a folder.'],
     ['no-tokens', 'The file is empty. For a service without rules write "rules: []".'],
   ])('%s', (name, message) => {
     const path = join(folder, name);
@@ -305,22 +304,22 @@ describe('environment', () => {
     SLUICE_SECURITY_TOKEN: ['123', 'security.tokens', ['123']],
     SLUICE_SECURITY_TOKEN_FILE: ['FOLDER/tokens', 'security.tokens', ['first-of-file', 'second-of-file']],
     SLUICE_SECURITY_TLS_CERTIFICATE: [
-      'FOLDER/tokens',
+      'FOLDER/server.crt',
       'security.tls.certificate',
-      'FOLDER/tokens',
-      { SLUICE_SECURITY_TLS_KEY: 'FOLDER/tokens' },
+      'FOLDER/server.crt',
+      { SLUICE_SECURITY_TLS_KEY: 'FOLDER/server.key' },
     ],
     SLUICE_SECURITY_TLS_KEY: [
-      'FOLDER/tokens',
+      'FOLDER/server.key',
       'security.tls.key',
-      'FOLDER/tokens',
-      { SLUICE_SECURITY_TLS_CERTIFICATE: 'FOLDER/tokens' },
+      'FOLDER/server.key',
+      { SLUICE_SECURITY_TLS_CERTIFICATE: 'FOLDER/server.crt' },
     ],
     SLUICE_SECURITY_TLS_CLIENT_AUTHORITY: [
-      'FOLDER/tokens',
+      'FOLDER/server.crt',
       'security.tls.clientAuthority',
-      'FOLDER/tokens',
-      { SLUICE_SECURITY_TLS_CERTIFICATE: 'FOLDER/tokens', SLUICE_SECURITY_TLS_KEY: 'FOLDER/tokens' },
+      'FOLDER/server.crt',
+      { SLUICE_SECURITY_TLS_CERTIFICATE: 'FOLDER/server.crt', SLUICE_SECURITY_TLS_KEY: 'FOLDER/server.key' },
     ],
     SLUICE_LIMITS_BODY_BYTES: ['2mb', 'limits.bodyBytes', 2_097_152],
     SLUICE_LIMITS_KEY_BYTES: ['9', 'limits.keyBytes', 9],

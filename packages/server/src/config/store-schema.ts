@@ -36,7 +36,7 @@ export const storeSchema = section(
       default: 'memory',
     }),
     maxKeys: wholeNumber(
-      { from: 1, to: 2 ** 32 },
+      { from: 1, to: 2 ** 30 },
       {
         description: '`memory`: the most keys held at once. `owned`: the same, of the whole cluster.',
         default: 1_000_000,

@@ -1,10 +1,20 @@
 // Real sockets and real time-outs, as short as they can be; nothing here waits for longer than it has to.
+import { once } from 'node:events';
 import { request } from 'node:https';
+import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { waitUntil } from '@sluice/test-servers';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Certificates, makeCertificates } from '../service/certificates.test-support.ts';
-import { checkBytes, type Json, type Opened, type OpenOptions, open, RawClient } from './http-door.test-support.ts';
+import {
+  answeringLater,
+  checkBytes,
+  type Json,
+  type Opened,
+  type OpenOptions,
+  open,
+  RawClient,
+} from './http-door.test-support.ts';
 
 const check = checkBytes({ subject: { user: '42' } });
 const health = 'GET /healthz HTTP/1.1\r\nHost: sluice\r\n\r\n';
@@ -20,8 +30,8 @@ async function opening(...given: Parameters<typeof open>): Promise<Opened> {
   return opened;
 }
 
-function clientOf({ port }: Opened): RawClient {
-  const client = new RawClient(port);
+function clientOf({ port }: Opened, allowHalfOpen = false): RawClient {
+  const client = new RawClient(port, { allowHalfOpen });
   toClose.unshift(() => client.close());
   return client;
 }
@@ -160,6 +170,46 @@ describe('too much', () => {
   });
 });
 
+describe('a client that has closed its half', () => {
+  it('is let go after the last answer, and not only when it was idle for long', async () => {
+    const { opened, held } = await openingHeld();
+    const client = clientOf(opened, true);
+    client.socket.end(check.repeat(3));
+    for (let i = 0; i < 3; i += 1) {
+      await waitUntil('the next is asked', () => held.length > i);
+      // Meanwhile the end has been read.
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      held[i]?.();
+      expect((await client.response())?.status).toBe(i < 2 ? 200 : 429);
+    }
+    await client.closed;
+    await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['a check', check],
+  ])('is let go at once after %s', async (_, bytes) => {
+    const opened = await opening();
+    const client = clientOf(opened, true);
+    client.socket.end(bytes);
+    await client.closed;
+    await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
+  });
+
+  it('is let go when what follows its checks was not whole', async () => {
+    const { opened, held } = await openingHeld();
+    const client = clientOf(opened, true);
+    client.socket.end(check + check.slice(0, 30));
+    await waitUntil('it is asked', () => held.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    held[0]?.();
+    expect((await client.response())?.status).toBe(200);
+    await client.closed;
+    await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
+  });
+});
+
 describe('what is no HTTP', () => {
   it.each([
     ['words', 'hello there\r\n\r\n'],
@@ -270,6 +320,75 @@ describe('drain', () => {
     await drained;
   });
 
+  it.each([false, true])(
+    'answers all that came, says at the last that it closes, and resets nothing (later: %s)',
+    async (isLater) => {
+      const opened = await opening({}, isLater ? answeringLater : undefined);
+      const client = clientOf(opened);
+      const errors: unknown[] = [];
+      client.socket.on('error', (error) => errors.push(error));
+      const one = checkBytes({ policy: { algorithm: 'gcra', limit: 100, window: '1m' }, key: 'k' });
+      await client.send(one);
+      expect((await client.response())?.status).toBe(200);
+      const drained = opened.door.drain(60_000);
+      await client.send(one.repeat(5));
+      const seen: unknown[] = [];
+      for (let i = 0; i < 5; i += 1) {
+        const response = await client.response();
+        seen.push([JSON.parse(response?.body ?? '{}').remaining, response?.headers.connection]);
+        // What comes after it is not asked, and no reason to cut it off.
+        client.socket.write(one);
+      }
+      expect(seen).toEqual([
+        [98, 'keep-alive'],
+        [97, 'keep-alive'],
+        [96, 'keep-alive'],
+        [95, 'keep-alive'],
+        [94, 'close'],
+      ]);
+      await client.closed;
+      await drained;
+      expect([errors, opened.meter.requests]).toEqual([[], 6]);
+    },
+  );
+
+  it.each([false, true])('finishes what has only begun behind a check (later: %s)', async (isLater) => {
+    const opened = await opening({}, isLater ? answeringLater : undefined);
+    const client = clientOf(opened);
+    await client.send(check);
+    expect((await client.response())?.status).toBe(200);
+    const drained = opened.door.drain(60_000);
+    await client.send(check + health.slice(0, 10), health.slice(10));
+    const responses = [await client.response(), await client.response()];
+    expect(responses.map((response) => [response?.status, response?.headers.connection])).toEqual([
+      [200, 'keep-alive'],
+      [200, 'close'],
+    ]);
+    await client.closed;
+    await drained;
+  });
+
+  it('cuts off who sends on and on after the last answer, and who never ends', async () => {
+    const opened = await opening();
+    const [endless, mute] = [true, true].map((allowHalfOpen) => {
+      const socket = connect({ port: opened.port, host: '127.0.0.1', allowHalfOpen });
+      socket.on('error', () => {}).resume();
+      toClose.unshift(() => socket.destroy());
+      return socket;
+    }) as [Socket, Socket];
+    for (const socket of [endless, mute]) {
+      socket.write(check);
+      await once(socket, 'data');
+    }
+    const sending = setInterval(() => endless.write(Buffer.alloc(64 * 1024)), 1);
+    toClose.unshift(() => clearInterval(sending));
+    // `drain` ends only when no connection is left, or after this time.
+    const startMs = performance.now();
+    await opened.door.drain(60_000);
+    expect(performance.now() - startMs).toBeLessThan(30_000);
+    expect(opened.meter.connections).toBe(0);
+  });
+
   it('waits no longer than it was told', async () => {
     const { opened, held } = await openingHeld();
     const [short, long, half] = [clientOf(opened), clientOf(opened), clientOf(opened)];
@@ -349,6 +468,26 @@ describe('TLS', () => {
     expect((await askTls(opened.port, { ca, ...client })).status).toBe(200);
     await expect(askTls(opened.port, { ca })).rejects.toThrow();
     await expect(askTls(opened.port, { ca, ...stranger })).rejects.toThrow();
+  });
+
+  it('answers a client that has closed its half, and lets it go', async () => {
+    const { ca, server } = certificates;
+    const { opened, held } = await openingHeld({ tls: { ...server, ca: undefined } });
+    const where = { host: '127.0.0.1', port: opened.port, ca, servername: 'localhost', allowHalfOpen: true };
+    const socket = connectTls(where as Json);
+    let received = '';
+    socket.on('data', (data) => {
+      received += data;
+    });
+    socket.on('end', () => socket.end());
+    await once(socket, 'secureConnect');
+    socket.end(check);
+    await waitUntil('it is asked', () => held.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    held[0]?.();
+    await once(socket, 'close');
+    expect(received).toMatch(/^HTTP\/1\.1 200 /);
+    await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
   });
 
   it('drains', async () => {

@@ -4,7 +4,7 @@
  *      too many              refused at once
  *      a request begins      it must be there whole within `requestMs`, else 408; silence before the first one counts too
  *      between requests      closed after `idleMs`
- *      drain                 each is closed after its next answer, or after a moment in which it asks nothing
+ *      drain                 each is closed when what it sent is answered, or after a moment in which it asks nothing
  */
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';

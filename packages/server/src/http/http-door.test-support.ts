@@ -226,8 +226,8 @@ export class RawClient {
   #isClosed = false;
   #wake: (() => void) | undefined;
 
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1');
+  constructor(port: number, { allowHalfOpen = false } = {}) {
+    this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen });
     this.socket.setNoDelay(true);
     this.socket.on('error', () => {});
     this.socket.on('data', (data) => {

@@ -30,6 +30,9 @@ export interface ShortWayDoor {
 
 // A head that is longer has headers that are not plain.
 const longestHead = 4096;
+// After its last answer a client may still send so much, for so long, before it is cut off.
+const mostIgnoredBytes = 1024 * 1024;
+const longestIgnoringMs = 500;
 
 export class ShortWay {
   readonly #socket: Socket;
@@ -38,10 +41,16 @@ export class ShortWay {
   #headText = '';
   #head: PlainHead | undefined;
   #isWaiting = false;
+  // The client asks nothing more, and may still read.
+  #isHalfClosed = false;
+  #isClosing = false;
+  #ignoredBytes = 0;
 
   constructor(socket: Socket, door: ShortWayDoor) {
     this.#socket = socket;
     this.#door = door;
+    // As node:http has it without TLS: our half stays open until the answers are written.
+    socket.allowHalfOpen = true;
     socket.setTimeout(door.limits.idleMs);
     socket.on('data', this.#read);
     socket.on('end', this.#end);
@@ -51,7 +60,7 @@ export class ShortWay {
 
   /** Ends the connection once what was asked is answered. */
   drain(): void {
-    if (!this.#isWaiting) this.#socket.destroySoon();
+    if (!this.#isWaiting) this.#close();
   }
 
   readonly #read = (bytes: Buffer): void => {
@@ -76,9 +85,10 @@ export class ShortWay {
       }
       const length = Buffer.byteLength(answer.body);
       if (length !== answer.body.length) isAscii = false;
-      out += this.#text(answer, length);
+      out += this.#text(answer, length, at === bytes.length);
     }
     this.#write(out, isAscii);
+    this.#endIfLast();
   };
 
   #headAt(bytes: Buffer, at: number): PlainHead | undefined {
@@ -101,16 +111,18 @@ export class ShortWay {
       this.#isWaiting = false;
       if (this.#socket.destroyed) return;
       const length = Buffer.byteLength(reply.body);
-      this.#write(this.#text(reply, length), length === reply.body.length);
+      this.#write(this.#text(reply, length, rest.length === 0), length === reply.body.length);
       this.#socket.resume();
       if (rest.length > 0) this.#read(rest);
+      else this.#endIfLast();
     });
   }
 
-  #text({ status, type, headers, body }: Reply, length: number): string {
+  /** Only the last answer may say that the connection closes: clients drop it there, and with it the answers that follow. */
+  #text({ status, type, headers, body }: Reply, length: number, isLast: boolean): string {
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n`;
     for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
-    const connection = this.#door.isDraining ? 'Connection: close\r\n' : keepAlive(this.#door.limits.idleMs);
+    const connection = isLast && this.#door.isDraining ? 'Connection: close\r\n' : keepAlive(this.#door.limits.idleMs);
     return `${text}Date: ${dateText()}\r\n${connection}\r\n${body}`;
   }
 
@@ -119,8 +131,7 @@ export class ShortWay {
     const socket = this.#socket;
     // ASCII is the same in both, and quicker in the first.
     const isTaken = socket.write(text, isAscii ? 'latin1' : 'utf8');
-    if (this.#door.isDraining) socket.destroySoon();
-    else if (!isTaken && !this.#isWaiting) {
+    if (!isTaken && !this.#isWaiting) {
       // Who does not read its answers is not read either.
       socket.pause();
       socket.once('drain', () => {
@@ -132,6 +143,11 @@ export class ShortWay {
   #handOver(bytes: Buffer): void {
     const socket = this.#socket;
     if (socket.destroyed || !socket.writable) return;
+    if (this.#isHalfClosed) {
+      // A stream that has ended takes nothing back. None of it was asked.
+      socket.end();
+      return;
+    }
     socket.off('data', this.#read);
     socket.off('end', this.#end);
     socket.off('timeout', this.#timeOut);
@@ -143,8 +159,34 @@ export class ShortWay {
   }
 
   readonly #end = (): void => {
-    // Half closed: the client still reads, but asks nothing more.
+    this.#isHalfClosed = true;
     if (!this.#isWaiting) this.#socket.end();
+  };
+
+  /** Everything that was asked is answered. */
+  #endIfLast(): void {
+    if (this.#door.isDraining) this.#close();
+    else if (this.#isHalfClosed) this.#socket.end();
+  }
+
+  /** Closing while bytes arrive would make the kernel discard the last answers, so they are read and dropped, but not for ever. */
+  #close(): void {
+    const socket = this.#socket;
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    socket.setTimeout(0);
+    socket.off('data', this.#read);
+    socket.on('data', this.#ignore);
+    socket.end(() => {
+      const timer = setTimeout(() => socket.destroy(), longestIgnoringMs);
+      socket.once('close', () => clearTimeout(timer));
+    });
+    socket.resume();
+  }
+
+  readonly #ignore = (bytes: Buffer): void => {
+    this.#ignoredBytes += bytes.length;
+    if (this.#ignoredBytes > mostIgnoredBytes) this.#socket.destroy();
   };
 
   readonly #timeOut = (): void => {

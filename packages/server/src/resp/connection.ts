@@ -78,6 +78,8 @@ export class Connection {
   private requestSinceMs: number | undefined;
   /** Since when the client has not read what it was sent. */
   private unreadSinceMs: number | undefined;
+  /** Since when the client asks nothing more. It may still read, or be gone: which of them shows only when it is written to. */
+  private halfClosedSinceMs: number | undefined;
   private endingSinceMs: number | undefined;
 
   constructor(socket: Socket, session: Session, door: DoorContext) {
@@ -88,7 +90,10 @@ export class Connection {
     const { large } = door;
     const { bodyBytes } = door.limits;
     this.fullLimits = { arguments: mostArguments, argumentBytes: bodyBytes, commandBytes: bodyBytes, large };
+    // Else Node ends our half with the client's, before the answers that come later.
+    socket.allowHalfOpen = true;
     socket.on('data', (chunk) => this.receive(chunk));
+    socket.on('end', () => this.halfClose());
     socket.on('drain', () => this.onDrain());
     socket.on('close', () => this.forget());
     // Its own end of a broken connection is all a client may break; 'close' follows.
@@ -111,8 +116,10 @@ export class Connection {
     if (this.socket.writableLength > mostUnreadBytes) this.pause();
     if (at >= to || this.session.isEnding) this.forget();
     else if (this.isPaused) this.keep(buffer, at, to);
+    // A part whose end never comes.
+    else if (this.halfClosedSinceMs !== undefined) this.forget();
     else this.keepPart(buffer, at, to);
-    if (this.session.isEnding || this.door.isDraining) this.endWhenDone();
+    if (this.mustEnd()) this.endWhenDone();
   }
 
   /** Answers the commands that are there whole; says where the first one begins that is not. */
@@ -244,7 +251,7 @@ export class Connection {
     for (let reply = this.queue.take(); reply !== undefined; reply = this.queue.take()) writer.append(reply);
     writer.flush(this.socket);
     if (this.isPaused) this.goOn();
-    if (this.session.isEnding || this.door.isDraining) this.endWhenDone();
+    if (this.mustEnd()) this.endWhenDone();
   }
 
   // --- A client that is too fast, or too slow ---
@@ -332,6 +339,17 @@ export class Connection {
     this.session.isEnding = true;
   }
 
+  private mustEnd(): boolean {
+    return this.session.isEnding || this.door.isDraining || this.halfClosedSinceMs !== undefined;
+  }
+
+  /** What was asked before is answered; while it is paused, whole commands may be among what is left. */
+  private halfClose(): void {
+    this.halfClosedSinceMs = this.door.nowMs;
+    if (!this.isPaused) this.forget();
+    this.endWhenDone();
+  }
+
   /** Asked to end: at once when nothing is under way, else after it. */
   endWhenDone(): void {
     const isBusy = this.queue.length > 0 || (this.rest !== undefined && !this.session.isEnding);
@@ -359,7 +377,7 @@ export class Connection {
   sweep(nowMs: number): void {
     const { idleMs, requestMs } = this.door.limits;
     const isOver = (sinceMs: number | undefined) => sinceMs !== undefined && nowMs - sinceMs > requestMs;
-    if (isOver(this.endingSinceMs)) this.destroy();
+    if (isOver(this.endingSinceMs) || isOver(this.halfClosedSinceMs)) this.destroy();
     else if (isOver(this.unreadSinceMs)) {
       this.door.meter.timedOut += 1;
       this.destroy();

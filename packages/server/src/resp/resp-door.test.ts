@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { waitUntil } from '@sluice/test-servers';
 import { SluiceError } from 'sluice';
 import { TestClock } from 'sluice/testing';
-import { describe, expect, test } from 'vitest';
-import { beginning, frame, HeldService, limitingService, openDoor } from './resp-door.test-support.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { makeCertificates } from '../service/certificates.test-support.ts';
+import { beginning, frame, HeldService, limitingService, openDoor, RawClient } from './resp-door.test-support.ts';
 
 describe('CL.THROTTLE', () => {
   test('replies as redis-cell does: limited, limit, remaining, retry after, reset after', async () => {
@@ -403,6 +406,102 @@ describe('drain', () => {
     await waitUntil('it is being answered', () => meter.requests === 1);
     await door.drain(20);
     expect(await connection.untilEnd()).toBe('');
+    await waitUntil('it is gone', () => meter.connections === 0);
+  });
+});
+
+describe('a client that has closed its half', () => {
+  const throttle = (key: string) => frame('CL.THROTTLE', key, 1, 1, 1);
+  const reply = '*5\r\n:0\r\n:2\r\n:1\r\n:-1\r\n:1\r\n';
+
+  async function halfOpen(port: number): Promise<RawClient> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'connect');
+    return new RawClient(socket);
+  }
+
+  test('gets the answers that come later, and then the end', async () => {
+    const service = new HeldService();
+    const { port, meter } = await openDoor({ service });
+    const connection = await halfOpen(port);
+    connection.socket.end(Buffer.concat([throttle('a'), frame('PING'), throttle('b'), Buffer.from('*2\r\n$4\r\nEC')]));
+    await waitUntil('both are asked', () => service.held.length === 2);
+    service.held[0]!();
+    expect(await connection.reply()).toEqual([0, 2, 1, -1, 1]);
+    expect(await connection.reply()).toBe('PONG');
+    expect(meter.connections).toBe(1);
+    service.held[1]!();
+    expect(await connection.untilEnd()).toBe(reply);
+    await waitUntil('it is closed on our side, too', () => meter.connections === 0);
+  });
+
+  test('gets all of a pipeline that is deeper than is asked at once', async () => {
+    const service = new HeldService();
+    const { port, meter } = await openDoor({ service, limits: { pipelineDepth: 2 } });
+    const connection = await halfOpen(port);
+    const keys = ['a', 'b', 'c', 'd', 'e'];
+    connection.socket.end(Buffer.concat([...keys.map(throttle), Buffer.from('*1\r\n')]));
+    for (const _ of keys) {
+      await waitUntil('the next is asked', () => service.held.length > 0, { everyMs: 0 });
+      // Meanwhile the end has been read.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      service.held.shift()!();
+    }
+    expect(await connection.untilEnd()).toBe(reply.repeat(keys.length));
+    await waitUntil('it is closed on our side, too', () => meter.connections === 0);
+  });
+
+  test.each([
+    ['nothing', '', ''],
+    ['a command', 'PING\r\n', '+PONG\r\n'],
+    ['the beginning of a command', '*2\r\n$4\r\nECHO\r\n', ''],
+  ])('is let go at once when it sent %s', async (_, sent, answer) => {
+    const { port, meter } = await openDoor();
+    const connection = await halfOpen(port);
+    await waitUntil('it is open', () => meter.connections === 1);
+    connection.socket.end(sent);
+    expect(await connection.untilEnd()).toBe(answer);
+    await waitUntil('it is closed on our side, too', () => meter.connections === 0);
+    expect(meter).toMatchObject({ timedOut: 0, malformed: 0 });
+  });
+
+  test('is let go when its answers take too long: it may have left', async () => {
+    const clock = new TestClock(0);
+    const { port, meter, client } = await openDoor({ service: new HeldService(), clock, limits: { requestMs: 3000 } });
+    const other = await client();
+    const connection = await halfOpen(port);
+    connection.socket.end(throttle('a'));
+    await waitUntil('it is asked', () => meter.requests === 1);
+    for (let ms = 0; ms < 2500; ms += 500) {
+      await clock.advance(500);
+      expect(await other.call('PING')).toBe('PONG');
+    }
+    expect(meter.connections).toBe(2);
+    await waitUntil('it is gone', async () => {
+      await clock.advance(500);
+      return meter.connections === 1;
+    });
+    expect(await connection.untilEnd()).toBe('');
+  });
+
+  test('is answered through TLS as well, and let go at once before it spoke TLS', async () => {
+    const { ca, server } = await makeCertificates();
+    const service = new HeldService();
+    const { port, meter } = await openDoor({ service, tls: { ...server, ca: undefined } });
+    const socket = connectTls({ port, host: '127.0.0.1', ca, servername: 'localhost', allowHalfOpen: true } as object);
+    onTestFinished(() => void socket.destroy());
+    const connection = new RawClient(socket);
+    await once(socket, 'secureConnect');
+    socket.end(throttle('a'));
+    await waitUntil('it is asked', () => service.held.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    service.held[0]!();
+    expect(await connection.untilEnd()).toBe(reply);
+    await waitUntil('it is closed on our side, too', () => meter.connections === 0);
+    const mute = await halfOpen(port);
+    mute.socket.end();
+    expect(await mute.untilEnd()).toBe('');
     await waitUntil('it is gone', () => meter.connections === 0);
   });
 });

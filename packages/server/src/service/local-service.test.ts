@@ -3,6 +3,7 @@ import {
   gcra,
   leakyBucket,
   memoryStore,
+  type RulesResult,
   SluiceError,
   type Store,
   slidingLog,
@@ -315,5 +316,68 @@ describe('the service', () => {
     const { service } = open();
     expect(() => service.check({ user: 'ann' }, { cost: -1 })).toThrow(SluiceError);
     expect(() => service.override('per-user', 'ann', {})).toThrow('override must be a change');
+  });
+});
+
+describe('places under a concurrency rule', () => {
+  const yaml = 'rules: [{ name: at-once, key: user, algorithm: concurrency, limit: 1, lease: 10s }]';
+  const subject = { user: 'a' };
+
+  it('are renewed while they are held, and given back by what they were renewed to, also after a reload', () => {
+    const { clock, service } = open(yaml);
+    const isFree = () => {
+      const result = service.check(subject) as RulesResult;
+      service.release(result);
+      return result.allowed;
+    };
+    const held = service.check(subject) as RulesResult;
+    for (let i = 0; i < 5; i += 1) {
+      clock.advance(9_000);
+      expect([service.renew(held), isFree()]).toEqual([true, false]);
+      service.configure(configOf(yaml));
+    }
+    service.release(held);
+    expect([isFree(), service.renew(held)]).toEqual([true, false]);
+    const late = service.check(subject) as RulesResult;
+    clock.advance(10_000);
+    expect([service.renew(late), isFree()]).toEqual([false, true]);
+  });
+
+  it('that are given back while they are renewed are given back after all', async () => {
+    const answers: (() => void)[] = [];
+    const { service } = open(yaml, ({ clock, apply }) => ({
+      mode: 'async',
+      clock,
+      async apply(checks, atMs, requestId) {
+        const decisions = apply(checks, atMs, requestId);
+        if (checks[0]?.operation === 'renew') await new Promise<void>((resolve) => answers.push(resolve));
+        return decisions;
+      },
+    }));
+    const held = await service.check(subject);
+    const renewal = service.renew(held);
+    await service.release(held);
+    answers[0]!();
+    expect(await renewal).toBe(false);
+    expect((await service.check(subject)).allowed).toBe(true);
+  });
+
+  it('that nobody can tell of are asked for again by what finds them', () => {
+    let isDown = false;
+    const { service } = open(yaml, (store) => ({
+      ...store,
+      apply: (checks, atMs) =>
+        (isDown
+          ? failing(store).apply(
+              checks.map((check) => ({ ...check, operation: 'peek' })),
+              atMs,
+            )
+          : store.apply(checks, atMs)) as never,
+    }));
+    const held = service.check(subject) as RulesResult;
+    isDown = true;
+    expect(service.renew(held)).toBe(false);
+    isDown = false;
+    expect(service.renew(held)).toBe(true);
   });
 });

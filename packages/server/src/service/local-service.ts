@@ -1,6 +1,7 @@
 /** The service over a store in this thread, or over Redis: rules, ad hoc policies, CL.THROTTLE and Envoy's descriptors. */
 import {
   type ActiveOverride,
+  type Check,
   type Decision,
   type Override,
   type Policy,
@@ -87,8 +88,8 @@ export class LocalService {
   private config: Config;
   private rulesRevision = 0;
   private overridesRevision = 0;
-  // Places are given back to the rules that gave them, also after a reload.
-  private readonly leased = new WeakMap<RulesResult, Rules>();
+  // The places that a result holds, as the store knows them: they are renewed and given back by that, also after a reload.
+  private readonly leased = new WeakMap<RulesResult, Check[]>();
 
   /** Whether what is asked of the store is answered in the same turn. */
   readonly answersAtOnce: boolean;
@@ -154,10 +155,12 @@ export class LocalService {
       this.counted(() => asked.check(subject, callOf(call))),
       (result) => {
         this.parts.checks.observe(performance.now() - startMs);
+        let isHolding = false;
         for (const decision of result.decisions) {
           this.count(decision);
-          if (decision.receipt !== undefined) this.leased.set(result, asked);
+          isHolding ||= decision.receipt !== undefined;
         }
+        if (isHolding) this.leased.set(result, placesOf(asked, subject, result));
         if (result.list === 'deny') this.parts.checks.count(denyList, 'refused');
         if (!result.allowed) this.countRefusals(asked, subject, result);
         return result;
@@ -167,7 +170,29 @@ export class LocalService {
 
   /** Gives back the places that a check took under concurrency rules; nothing for a result without any. */
   release(result: RulesResult): Answer<void> {
-    return this.leased.get(result)?.release(result);
+    const places = this.leased.get(result);
+    if (places === undefined) return;
+    this.leased.delete(result);
+    return andThen(this.applyTo(places, 'release'), () => undefined);
+  }
+
+  /** Starts the leases of those places again. False where none was renewed: they may be somebody else's by now, or nobody could tell. */
+  renew(result: RulesResult): Answer<boolean> {
+    const places = this.leased.get(result);
+    if (places === undefined) return false;
+    return andThen(this.applyTo(places, 'renew'), (renewed) => {
+      renewed.forEach(({ receipt }, i) => {
+        // Without another receipt it was not renewed, and the old one is still what finds it.
+        if (receipt !== undefined) places[i] = { ...places[i]!, receipt };
+      });
+      // Given back while the renewal was under way: the places it got are given back too.
+      if (!this.leased.has(result)) return andThen(this.applyTo(places, 'release'), () => false);
+      return renewed.some(({ allowed }) => allowed);
+    });
+  }
+
+  private applyTo(places: readonly Check[], operation: 'release' | 'renew'): Answer<Decision[]> {
+    return this.parts.store.apply(places.map((place) => ({ ...place, operation })));
   }
 
   checkRule(rule: string, key: string, call: ServiceCall = {}): Answer<Decision> {
@@ -329,6 +354,14 @@ export class LocalService {
 /** Whether a key used too much. When the store fails everybody is refused, and nobody is to blame. */
 function isRefusal({ allowed, shadow, reason }: Decision): boolean {
   return !allowed && !shadow && reason !== 'store-failure';
+}
+
+/** What a subject holds by this result: one place for each rule that lends some. */
+function placesOf(asked: Rules, subject: Subject, { decisions }: RulesResult): Check[] {
+  return decisions.flatMap(({ rule, policy, receipt }) => {
+    const key = receipt && asked.keyOf(rule, subject);
+    return key === undefined ? [] : [{ name: rule, key, policy, cost: 1, receipt }];
+  });
 }
 
 function ruleNamesOf({ rules: list }: Config): ReadonlySet<string> {

@@ -114,6 +114,43 @@ describe('the state on disk', () => {
     await expect(restoreMemory(path, open())).rejects.toThrow('Remove it to start with none');
   });
 
+  it('refuses a file that was cut off at the end of any line', async () => {
+    const path = join(folder, 'cut-at-line');
+    const store = open();
+    const limits = rules(list, { store });
+    for (let i = 0; i < 6000; i += 1) limits.check({ user: `u${i % 3000}`, ip: `ip${i}` });
+    await saveMemory(path, store);
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    // The head; the first name, its table and its keys; the second one, its table and two lines of keys.
+    expect(lines).toHaveLength(8);
+    for (let count = 1; count < lines.length; count += 1) {
+      writeFileSync(path, `${lines.slice(0, count).join('\n')}\n`);
+      const restored = open();
+      await expect(restoreMemory(path, restored), `${count} lines`).rejects.toThrow(
+        `of 7 lines after the first, ${count - 1} are there. Remove it to start with none.`,
+      );
+      expect(restored.stats().keys).toBe(0);
+    }
+    // Without its last line end it is whole.
+    writeFileSync(path, lines.join('\n'));
+    await restoreMemory(path, open());
+  });
+
+  it('takes a file from before the number of its lines was written', async () => {
+    const path = join(folder, 'older');
+    const store = open();
+    const before = rules(list, { store });
+    before.check({ user: 'ann', ip: 'home' }, { cost: 3 });
+    await saveMemory(path, store);
+    const [head = '', ...others] = readFileSync(path, 'utf8').split('\n');
+    const { lines, ...older } = JSON.parse(head);
+    expect(lines).toBe(6);
+    writeFileSync(path, [JSON.stringify(older), ...others].join('\n'));
+    const restored = open();
+    await restoreMemory(path, restored);
+    expect(rules(list, { store: restored }).check({ user: 'ann' })).toMatchObject({ allowed: false });
+  });
+
   it('keeps the memory that threads share, packed', async () => {
     const path = join(folder, 'shared');
     const store = sharedMemoryStore({ clock, maxKeys: 10_000 });

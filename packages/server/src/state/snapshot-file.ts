@@ -1,7 +1,7 @@
 /**
  * The state between two runs, in a file: written beside its place and renamed, so that there is always a whole one.
  *
- *      {"format":"sluice-state/1", ...}               what the store says of itself
+ *      {"format":"sluice-state/1","lines":3, ...}     what the store says of itself, and how many lines follow
  *      {"name":"per-user", ...}                       a name with its blocks
  *      {"policy":{...},"sinceMs":...}                 a table of it
  *      [["key",1,2],["key",3,4], ...]                 its keys, some thousands to a line
@@ -93,7 +93,7 @@ export async function saveMemory(
 
 function* lines({ names, ...head }: Snapshot, beside: KeptBeside): Iterable<string> {
   // An override without an end has none in JSON either: Infinity becomes null.
-  yield `${JSON.stringify({ format, ...head, ...beside })}\n`;
+  yield `${JSON.stringify({ format, lines: linesOf(names), ...head, ...beside })}\n`;
   for (const { tables, ...name } of names) {
     yield `${JSON.stringify(name)}\n`;
     for (const { entries, ...table } of tables) {
@@ -103,6 +103,11 @@ function* lines({ names, ...head }: Snapshot, beside: KeptBeside): Iterable<stri
       }
     }
   }
+}
+
+function linesOf(names: Snapshot['names']): number {
+  const tables = names.flatMap((name) => name.tables);
+  return tables.reduce((lines, { entries }) => lines + 1 + Math.ceil(entries.length / keysPerLine), names.length);
 }
 
 /** What came back. */
@@ -115,10 +120,12 @@ export interface Restored extends KeptBeside {
 export async function restoreMemory(path: string, store: MemoryStore): Promise<Restored | undefined> {
   const input = createReadStream(path);
   const names: ReadName[] = [];
-  let head: (KeptBeside & object) | undefined;
+  let head: Head | undefined;
+  let lines = -1;
   try {
     for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
       const value: unknown = parse(path, line);
+      lines += 1;
       if (head === undefined) head = headOf(path, value);
       else if (Array.isArray(value)) append(mustHave(path, mustHave(path, names.at(-1)).tables.at(-1)).entries, value);
       else if (isRecord(value) && 'policy' in value) {
@@ -132,12 +139,19 @@ export async function restoreMemory(path: string, store: MemoryStore): Promise<R
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  const { overrides, ...snapshot } = mustHave(path, head);
+  const { overrides, lines: written = lines, ...snapshot } = mustHave(path, head);
+  // Cut off at the end of a line, a file looks whole, and what was used would be forgotten.
+  if (lines !== written) throw noSnapshot(path, `of ${written} lines after the first, ${lines} are there`);
   store.restore({ ...snapshot, names } as unknown as Snapshot);
   return { overrides, names: names.map(({ name }) => name) };
 }
 
-function headOf(path: string, value: unknown): KeptBeside & object {
+interface Head extends KeptBeside {
+  /** That follow. Files of before it was written have none. */
+  readonly lines?: number;
+}
+
+function headOf(path: string, value: unknown): Head {
   if (!isRecord(value) || value.format !== format) throw noSnapshot(path, `it does not begin with ${format}`);
   const { format: _, overrides, ...head } = value;
   if (!Array.isArray(overrides)) throw noSnapshot(path, 'its overrides are no list');

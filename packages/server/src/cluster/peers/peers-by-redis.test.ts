@@ -101,7 +101,9 @@ test('a message longer than any node reads is not sent', async () => {
 
 describe('a question that is not answered', () => {
   test('is over when its time is up, and a new connection is opened for the next', async () => {
-    const { address, heard, meter } = await openNode((revision) => (revision === 1 ? silence : done));
+    const { address, heard, meter } = await openNode((revision) => (revision === 1 ? silence : done), {
+      limits: { requestMs: 100 },
+    });
     const peers = openPeers();
     await peers.ask(address, message(0), patientMs);
     await expect(peers.ask(address, message(1), 50)).rejects.toEqual(unavailable('did not answer within 50 ms'));
@@ -265,7 +267,9 @@ describe('connections', () => {
   });
 
   test('are bounded: the one unused for longest makes room, and when all are in use nobody is asked', async () => {
-    const nodes = await Promise.all([openNode(), openNode(), openNode(() => silence), openNode(() => silence)]);
+    // Whoever asked may have closed only its half: it is let go after this time.
+    const silent = () => openNode(() => silence, { limits: { requestMs: 100 } });
+    const nodes = await Promise.all([openNode(), openNode(), silent(), silent()]);
     const [first, second, third, fourth] = nodes.map(({ address }) => address) as [string, string, string, string];
     const peers = openPeers({ connections: 2 });
     await peers.ask(first, message(1), patientMs);
