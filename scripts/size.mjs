@@ -44,7 +44,7 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 38_000,
+    ceilingBytes: 38_100,
   },
   { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_900 },
   {
@@ -71,7 +71,7 @@ const entries = [
   { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_000 },
   { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_000 },
   { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_600 },
-  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_300 },
+  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_400 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {

@@ -1,5 +1,7 @@
 /** The gateway as clients see it, stage by stage: real members, real sockets. */
+import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { waitUntil } from '@sluice/test-servers';
 import { TestClock } from 'sluice/testing';
 import { describe, expect, it } from 'vitest';
@@ -257,6 +259,48 @@ describe('limit', () => {
     await waitUntil('the next is there', () => held.length === 2);
     held[1]!();
     expect((await again).status).toBe(200);
+  });
+
+  it('keeps what a stream and an upgraded connection hold under a concurrency rule for as long as they last', async () => {
+    const clock = new TestClock(1_000_000);
+    const one = await member(
+      (request, response) => {
+        if (request.url === '/stream') response.writeHead(200).write('first');
+        else response.end();
+      },
+      0,
+      (_, socket) => {
+        socket.on('end', () => socket.end()).resume();
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n');
+      },
+    );
+    const running = await gateway(
+      {
+        rules: [{ name: 'at-once', algorithm: 'concurrency', limit: 2, lease: '10s' }],
+        gateway: { upstreams: to(one) },
+      },
+      { clock },
+    );
+    const stream = await new Promise<IncomingMessage>((resolve) =>
+      get(`${running.url}/stream`, { agent: false }, (response) =>
+        resolve(response.on('error', () => undefined).resume()),
+      ),
+    );
+    const tunnel = await new Promise<Duplex>((resolve) =>
+      get(running.url, { agent: false, headers: { connection: 'upgrade', upgrade: 'echo' } }).on(
+        'upgrade',
+        (_, socket) => resolve(socket),
+      ),
+    );
+    for (let i = 0; i < 10; i += 1) {
+      clock.advance(5_000);
+      await new Promise(setImmediate);
+      expect((await ask(running.url)).status).toBe(429);
+    }
+    tunnel.destroy();
+    await waitUntil('its place is free', async () => (await ask(running.url)).status === 200);
+    stream.destroy();
+    expect(running.said.filter((line) => line.includes('a place'))).toEqual([]);
   });
 });
 

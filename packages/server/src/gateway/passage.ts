@@ -8,6 +8,7 @@ import type { Pass } from 'sluice/protect';
 import type { Answer } from '../service/service.ts';
 import type { AdmissionRequest, Admitted } from './admission/admission-types.ts';
 import type { Exchange } from './exchange.ts';
+import type { Leased } from './leases.ts';
 import type { Plan, Route } from './plan.ts';
 import type { Taken } from './pool/taken.ts';
 import type { RepeatableBody } from './upstream/repeatable-body.ts';
@@ -49,11 +50,16 @@ export class Passage implements AdmissionRequest {
   // limit
   limits: RulesResult | undefined = undefined;
   delayedMs = 0;
+  /** What it holds under rules of `concurrency`. */
+  leased: Leased | undefined = undefined;
 
   // admit
   tenant = '';
   priority = 0;
   admitted: Admitted | undefined = undefined;
+
+  // receive
+  body: RepeatableBody | undefined = undefined;
 
   // balance and break
   picked: Taken | undefined = undefined;
@@ -64,7 +70,6 @@ export class Passage implements AdmissionRequest {
   circuit: Pass | undefined = undefined;
 
   // forward
-  body: RepeatableBody | undefined = undefined;
   attempts = 0;
   /** Of the last attempt; empty: there was none. */
   member = '';

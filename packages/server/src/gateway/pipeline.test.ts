@@ -4,6 +4,7 @@ import { TestClock } from 'sluice/testing';
 import { describe, expect, it } from 'vitest';
 import type { UpstreamConfig } from '../config/gateway-config.ts';
 import type { Admitted, Refused } from './admission/admission-types.ts';
+import { Leases } from './leases.ts';
 import { Passage } from './passage.ts';
 import { pass, pipeline } from './pipeline.ts';
 import { type Limits, Plan, type PlanParts } from './plan.ts';
@@ -60,6 +61,7 @@ function setUp(parts: Partial<PlanParts> & { readonly enter?: (request: Passage)
     routeOf: () => ({ config: route, pool, meter, admittance }),
     identity: identityOf({ trustProxy: 0, identify: {} }),
     limits: undefined,
+    leases: new Leases(clock, log),
     strangers: new RouteMeter(),
     accessLog: undefined,
     clock,
@@ -81,6 +83,7 @@ describe('the pipeline', () => {
       'identify',
       'limit',
       'admit',
+      'receive',
       'balance',
       'breakCircuit',
       'forward',
@@ -91,7 +94,7 @@ describe('the pipeline', () => {
   it('answers at once what memory refuses, without a promise', () => {
     const store = memoryStore({ clock });
     const own = rules([{ name: 'none', policy: fixedWindow({ limit: 1, window: '1h' }) }], { store });
-    const { go, meter } = setUp({ limits: own as Limits });
+    const { go, meter } = setUp({ limits: { ...own, renew: () => true } as Limits });
     own.check({});
     const { exchange, passage } = go();
     expect([exchange.status, exchange.isEnded, passage.refusal]).toEqual([429, true, 'limit']);
@@ -105,6 +108,7 @@ describe('the pipeline', () => {
           throw new Error('a mistake');
         },
         release() {},
+        renew: () => true,
       },
     });
     const { exchange } = go();
@@ -113,7 +117,9 @@ describe('the pipeline', () => {
   });
 
   it('does so also where it failed later', async () => {
-    const { go, meter, said } = setUp({ limits: { check: () => Promise.reject(new Error('late')), release() {} } });
+    const { go, meter, said } = setUp({
+      limits: { check: () => Promise.reject(new Error('late')), release() {}, renew: () => true },
+    });
     const { exchange } = go();
     await new Promise(setImmediate);
     expect([exchange.status, meter.inFlight, said]).toEqual([500, 0, ['a request failed']]);

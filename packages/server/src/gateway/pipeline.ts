@@ -1,10 +1,10 @@
 /**
  * The gateway. Each request goes through these stages; a stage that refuses it answers it, and sends it to the report.
  *
- *      client ──► identify ──► limit ──► admit ──► balance ──► break ──► forward ──► report
- *                    │           │         │          ▲  │        │         │           ▲
- *                    │           │         │          └──┼────────┴─ again ─┘           │
- *                    └─ 404 ─────┴─ 429 ───┴─ 503 ───────┴─ 503 ──────────── 502, 504 ──┘
+ *      client ──► identify ──► limit ──► admit ──► receive ──► balance ──► break ──► forward ──► report
+ *                    │           │         │                      ▲  │        │         │           ▲
+ *                    │           │         │                      └──┼────────┴─ again ─┘           │
+ *                    └─ 404 ─────┴─ 429 ───┴─ 503 ───────────────────┴─ 503 ──────────── 502, 504 ──┘
  *
  * `again` is another member: the circuit of this one is open, or it failed and nothing is lost by asking another.
  */
@@ -16,12 +16,14 @@ import { breakCircuit } from './stages/break-circuit.ts';
 import { forward } from './stages/forward.ts';
 import { identify } from './stages/identify.ts';
 import { limit } from './stages/limit.ts';
+import { receive } from './stages/receive.ts';
 import { report } from './stages/report.ts';
 
 export const pipeline: readonly Stage[] = [
   identify, //     which route, and who asks?
   limit, //        do the rules allow it, and must it wait?
   admit, //        is there a place for it, or will there be?
+  receive, //      is enough of its body here?
   balance, //      which member of the upstream?
   breakCircuit, // may that one be asked?
   forward, //      there and back, as it comes

@@ -7,6 +7,7 @@ import type { RouteConfig } from '../config/gateway-config.ts';
 import type { Log } from '../service/log.ts';
 import type { Answer } from '../service/service.ts';
 import type { Admission } from './admission/admission-types.ts';
+import type { Leases } from './leases.ts';
 import type { UpstreamPool } from './pool/upstream-pool.ts';
 import type { AccessLog } from './report/access-log.ts';
 import type { RouteMeter } from './report/route-meter.ts';
@@ -34,6 +35,8 @@ export interface Limits {
   check(subject: Subject, call: { readonly maxDelayMs: number }): Answer<RulesResult>;
   /** Gives back what a request held for as long as it was under way. */
   release(result: RulesResult): Answer<void>;
+  /** Says that it is still under way; false where what it held is gone, or could not be renewed. */
+  renew(result: RulesResult): Answer<boolean>;
 }
 
 export interface PlanParts {
@@ -41,6 +44,8 @@ export interface PlanParts {
   readonly identity: Identity;
   /** Undefined: there is nothing to ask. */
   readonly limits: Limits | undefined;
+  /** What requests hold under rules of `concurrency`. */
+  readonly leases: Leases;
   /** Of requests that no route takes. */
   readonly strangers: RouteMeter;
   readonly accessLog: AccessLog | undefined;
@@ -53,6 +58,7 @@ export class Plan implements PlanParts {
   readonly routeOf: PlanParts['routeOf'];
   readonly identity: Identity;
   readonly limits: Limits | undefined;
+  readonly leases: Leases;
   readonly strangers: RouteMeter;
   readonly accessLog: AccessLog | undefined;
   readonly clock: Clock;
@@ -64,6 +70,7 @@ export class Plan implements PlanParts {
     this.routeOf = parts.routeOf;
     this.identity = parts.identity;
     this.limits = parts.limits;
+    this.leases = parts.leases;
     this.strangers = parts.strangers;
     this.accessLog = parts.accessLog;
     this.clock = parts.clock;

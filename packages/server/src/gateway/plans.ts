@@ -12,6 +12,7 @@ import type { LiveUpstream } from '../operations/live-snapshot.ts';
 import type { Log } from '../service/log.ts';
 import { openAdmission } from './admission/admission.ts';
 import type { Admission } from './admission/admission-types.ts';
+import { Leases } from './leases.ts';
 import { type Admittance, type Limits, Plan, type Route } from './plan.ts';
 import { UpstreamPool } from './pool/upstream-pool.ts';
 import { type AccessLog, openAccessLog } from './report/access-log.ts';
@@ -45,6 +46,7 @@ const strangers = 'none';
 
 export class Plans {
   private readonly parts: PlansParts;
+  private readonly leases: Leases;
   private opened: Opened = nothing;
   private meters: ReadonlyMap<string, RouteMeter> = new Map();
   private plan: Plan | undefined;
@@ -54,6 +56,7 @@ export class Plans {
 
   constructor(parts: PlansParts) {
     this.parts = parts;
+    this.leases = new Leases(parts.clock, parts.sparingly);
   }
 
   get current(): Plan {
@@ -76,6 +79,7 @@ export class Plans {
         routeOf,
         identity,
         limits,
+        leases: this.leases,
         strangers: meters.get(strangers)!,
         accessLog: opened.accessLog,
         clock,
@@ -199,6 +203,7 @@ export class Plans {
   /** When everything has ended. */
   async end(): Promise<void> {
     for (const { close } of this.retired.splice(0)) close();
+    this.leases.close();
     const { pools, admissions, accessLog } = this.opened;
     for (const pool of pools.values()) pool.close();
     for (const admission of admissions.values()) admission.close();

@@ -25,6 +25,7 @@ import type { Passage } from '../passage.ts';
 import { type SourceReader, sourceReader } from '../stages/source.ts';
 import { type MemberStats as ConnectionStats, MemberConnections } from '../upstream/member-connections.ts';
 import { probeOf } from '../upstream/probe.ts';
+import type { Collecting } from '../upstream/repeatable-body.ts';
 import type { MessageLimits } from '../wire/message.ts';
 import { type MemberMeter, memberMeter, type PoolMember } from './pool-member.ts';
 import { Taken } from './taken.ts';
@@ -56,6 +57,7 @@ export class UpstreamPool {
   config: UpstreamConfig;
   budget: RetryBudget;
   readonly meter = { retries: 0, retriesRefused: 0 };
+  readonly collecting: Collecting = { bytes: 0 };
   /** Why members failed, a line now and then. */
   readonly failures: Log;
   private readonly parts: PoolParts;
@@ -149,8 +151,6 @@ export class UpstreamPool {
   }
 
   private changeMembers(config: UpstreamConfig, before: UpstreamConfig, known: Map<string, PoolMember>): void {
-    const staying = new Set(config.members.map(({ id }) => id));
-    for (const id of known.keys()) if (!staying.has(id)) this.balancer.remove(id);
     for (const member of config.members) {
       const old = known.get(member.id);
       if (old === undefined) this.balancer.add(this.memberOf(member, config));
@@ -159,6 +159,9 @@ export class UpstreamPool {
         this.balancer.update(member.id, { weight, connections, breaker } as Partial<Omit<PoolMember, 'id'>>);
       }
     }
+    // Last: an outlier must not be let in for want of others where others have come.
+    const staying = new Set(config.members.map(({ id }) => id));
+    for (const id of known.keys()) if (!staying.has(id)) this.balancer.remove(id);
   }
 
   /** Another way to choose, or to find out who is well, goes on from what is known: of health, and of what is under way. */

@@ -12,7 +12,6 @@ import type { Failure, Passage, Step } from '../passage.ts';
 import { countAnswer } from '../pool/pool-member.ts';
 import type { AddedHeaders } from '../upstream/answer.ts';
 import { type Forwarded, forward as send } from '../upstream/forward.ts';
-import { RepeatableBody } from '../upstream/repeatable-body.ts';
 import { answerFailure } from './answer-failure.ts';
 import { leaveOut } from './break-circuit.ts';
 import { forwardingHeaders, viaOf } from './forwarding-headers.ts';
@@ -22,13 +21,12 @@ export async function forward(passage: Passage): Promise<Step> {
   const { exchange } = passage;
   const { pool } = passage.route!;
   const { member } = passage.picked!;
-  passage.body ??= new RepeatableBody(exchange.body, exchange.framing, pool.config.retries.bodyBytes);
   passage.attempts += 1;
   passage.member = member.id;
   passage.isAnswered = false;
   if (passage.attempts === 1) pool.budget.request();
   try {
-    const forwarded = await send(exchange, passage.body, member.connections, {
+    const forwarded = await send(exchange, passage.body!, member.connections, {
       target: passage.target,
       authority: authorityOf(passage),
       headers: forwardingHeaders(exchange, passage.plan.identity.isProxy(exchange.client.address)),

@@ -16,6 +16,8 @@ export function limit(passage: Passage): Answer<Step> {
 function goOn(passage: Passage, result: RulesResult): Answer<Step> {
   passage.limits = result;
   if (!result.allowed) return refuse(passage, result);
+  const { limits, leases } = passage.plan;
+  passage.leased = leases.begin(limits!, result);
   const delayMs = delayOf(result);
   return delayMs === 0 ? 'next' : delay(passage, delayMs);
 }

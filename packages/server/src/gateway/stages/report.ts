@@ -14,12 +14,7 @@ export function report(passage: Passage): Step {
   return 'report';
 }
 
-function giveBack(passage: Passage): void {
-  const { admitted, limits, plan } = passage;
-  if (admitted !== undefined) admitted[passage.outcome]();
-  if (limits === undefined || !limits.allowed || !limits.decisions.some(({ receipt }) => receipt !== undefined)) return;
-  const released = plan.limits?.release(limits);
-  // A lease that cannot be given back runs out by itself.
-  if (released instanceof Promise)
-    released.catch((error) => plan.log.warn({ err: error }, 'a place under a rule could not be given back'));
+function giveBack({ admitted, outcome, leased, plan }: Passage): void {
+  if (admitted !== undefined) admitted[outcome]();
+  if (leased !== undefined) plan.leases.end(leased);
 }

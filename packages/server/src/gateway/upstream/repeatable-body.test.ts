@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BodyReader } from '../exchange.ts';
-import { RepeatableBody } from './repeatable-body.ts';
+import type { Framing } from '../wire/message.ts';
+import { type Collecting, RepeatableBody } from './repeatable-body.ts';
 import { MemoryBody } from './upstream.test-support.ts';
 
 function reader() {
@@ -114,5 +115,59 @@ describe('a body', () => {
         expect(read()).toEqual([given.join(''), 'end ']);
       }),
     );
+  });
+});
+
+describe('a body that is collected first', () => {
+  const collected = (source: MemoryBody, framing: Framing, mostBytes: number, all: Collecting = { bytes: 0 }) => {
+    const body = new RepeatableBody(source, framing, mostBytes);
+    let isDone = false;
+    body.collect(all, () => {
+      isDone = true;
+    });
+    return { body, all, isDone: () => isDone };
+  };
+
+  it('is there once it is whole, and is read from its start as often as one likes', () => {
+    const source = new MemoryBody().give('hel');
+    const { body, all, isDone } = collected(source, 5, 5);
+    expect([isDone(), all.bytes]).toEqual([false, 3]);
+    source.give('lo').end(['x', '1']);
+    expect([isDone(), all.bytes, body.isBegun, body.hasFailed]).toEqual([true, 0, true, false]);
+    for (let i = 0; i < 2; i += 1) {
+      const { told, read } = reader();
+      body.read(told);
+      expect(read()).toEqual(['hello', 'end x,1']);
+    }
+  });
+
+  it('is there once it is as much as is kept, and nothing of it is lost', () => {
+    const source = new MemoryBody().give('hel').give('lo, you').give(' there').end();
+    const { body, all, isDone } = collected(source, 'chunked', 5);
+    expect([isDone(), all.bytes, source.isPaused, source.waitingParts]).toEqual([true, 0, true, 2]);
+    // Nobody has got it yet.
+    expect(body.isRepeatable).toBe(true);
+    const { told, read } = reader();
+    body.read(told);
+    expect(read()).toEqual(['hello, you there', 'end ']);
+    expect(body.isRepeatable).toBe(false);
+  });
+
+  it('is there with its first bytes where too much is held of others', () => {
+    const all = { bytes: 64 * 1024 * 1024 - 4 };
+    const source = new MemoryBody().give('hel').give('lo').give('!').end();
+    const { body, isDone } = collected(source, 6, 100, all);
+    expect([isDone(), source.waitingParts, all.bytes]).toEqual([true, 2, 64 * 1024 * 1024 - 4]);
+    const { told, read } = reader();
+    body.read(told);
+    expect([...read(), body.isRepeatable]).toEqual(['hello!', 'end ', true]);
+  });
+
+  it('says so when it breaks off, or is not waited for any longer', () => {
+    const broken = collected(new MemoryBody().give('hel').fail(new Error('gone')), 5, 5);
+    expect([broken.isDone(), broken.body.hasFailed, broken.all.bytes]).toEqual([true, true, 0]);
+    const left = collected(new MemoryBody().give('hel'), 5, 5);
+    left.body.stopCollecting();
+    expect([left.isDone(), left.body.hasFailed, left.all.bytes]).toEqual([true, false, 0]);
   });
 });

@@ -6,11 +6,22 @@
  *
  * A client sends its body once. What was read of it is kept, so that another member can get all of it; once more was read than is
  * kept, the attempt under way is the last.
+ *
+ * Before the first attempt it can be collected: until it is whole, or as much of it is there as is kept. So a client that sends a little
+ * and then nothing has no connection to a member meanwhile.
  */
 import type { Body, BodyReader } from '../exchange.ts';
 import type { Framing, HeaderList } from '../wire/message.ts';
 
 const nothing = Buffer.alloc(0);
+
+/** What is held of bodies that are being collected, of all requests of an upstream. */
+export interface Collecting {
+  bytes: number;
+}
+
+// Clients decide how many they send at once, and one HTTP/2 connection has many streams. Beyond it bodies go on as they come.
+const mostCollectingBytes = 64 * 1024 * 1024;
 
 export class RepeatableBody implements BodyReader {
   readonly framing: Framing;
@@ -24,6 +35,7 @@ export class RepeatableBody implements BodyReader {
   private isPaused = false;
   private trailers: HeaderList | undefined;
   private error: Error | undefined;
+  private collecting: { readonly all: Collecting; readonly act: () => void } | undefined;
 
   constructor(source: Body | undefined, framing: Framing, mostBytes: number) {
     this.source = source;
@@ -44,6 +56,29 @@ export class RepeatableBody implements BodyReader {
   /** Whether `read` can give all of it. */
   get isRepeatable(): boolean {
     return !this.isForgotten;
+  }
+
+  /** It broke off, or was none. */
+  get hasFailed(): boolean {
+    return this.error !== undefined;
+  }
+
+  /** Acts once it is whole, or as much of it is there as is kept, or it broke off. Nothing more is read before somebody reads it. */
+  collect(all: Collecting, act: () => void): void {
+    if (this.source === undefined) throw new Error('This request has no body to read.');
+    this.collecting = { all, act };
+    this.hasBegun = true;
+    this.source.read(this);
+  }
+
+  /** What has come is enough. */
+  stopCollecting(): void {
+    const { collecting } = this;
+    if (collecting === undefined) return;
+    this.collecting = undefined;
+    collecting.all.bytes -= this.keptBytes;
+    if (this.isUnderWay) this.source?.pause();
+    collecting.act();
   }
 
   /** From its start, to one reader at a time. The bytes are the reader's own until it returns. */
@@ -89,23 +124,34 @@ export class RepeatableBody implements BodyReader {
 
   chunk(bytes: Buffer): void {
     this.keep(bytes);
-    this.reader?.chunk(bytes);
+    if (this.collecting === undefined) this.reader?.chunk(bytes);
+    else this.collected(this.collecting.all, bytes.length);
   }
 
   end(trailers: HeaderList): void {
     this.trailers = trailers;
+    this.stopCollecting();
     this.reader?.end(trailers);
   }
 
   failed(error: Error): void {
     this.error = error;
+    this.stopCollecting();
     this.reader?.failed(error);
+  }
+
+  private collected(all: Collecting, bytes: number): void {
+    all.bytes += bytes;
+    // Its end follows its last byte.
+    const isEnough = this.keptBytes >= this.mostBytes && this.keptBytes !== this.framing;
+    if (isEnough || all.bytes >= mostCollectingBytes) this.stopCollecting();
   }
 
   private keep(bytes: Buffer): void {
     if (this.isForgotten) return;
     const needed = this.keptBytes + bytes.length;
-    if (needed > this.mostBytes) {
+    // The bytes that make it too many, while it is collected, are kept for its first reader.
+    if (needed > this.mostBytes && this.collecting === undefined) {
       this.isForgotten = true;
       this.kept = nothing;
       this.keptBytes = 0;
@@ -114,7 +160,7 @@ export class RepeatableBody implements BodyReader {
     if (needed > this.kept.length) {
       // Twice as much each time, so that many small chunks are not moved again and again.
       const room = typeof this.framing === 'number' ? this.framing : 2 * needed;
-      const larger = Buffer.allocUnsafe(Math.min(this.mostBytes, Math.max(room, needed)));
+      const larger = Buffer.allocUnsafe(Math.max(needed, Math.min(this.mostBytes, room)));
       this.kept.copy(larger, 0, 0, this.keptBytes);
       this.kept = larger;
     }

@@ -418,6 +418,60 @@ describe('healthChecked with outlier detection', () => {
     expect(letters(balancer, 2)).toBe('B B');
   });
 
+  const nobodyElse: [what: string, options: HealthCheckedOptions, act: (balancer: HealthChecked) => void][] = [
+    ...otherwiseOut,
+    ['its removal', {}, (balancer) => void balancer.remove('B')],
+  ];
+  it.each(nobodyElse)('brings the last back at once where %s takes the other', (_, options, act) => {
+    const { clock, balancer, changes } = of({ ...options, outliers: { ...outliers, consecutiveFailures: 1 } }, [
+      'A',
+      'B',
+    ]);
+    call(balancer, 'A', 'failed');
+    expect(letters(balancer, 2)).toBe('B B');
+    act(balancer);
+    expect(letters(balancer, 2)).toBe('A A');
+    expect(changes).toContain('A:healthy');
+    // It is out no longer, and so does not come back a second time.
+    balancer.hold('A', 'deployment');
+    clock.advance(3_600_000);
+    expect(balancer.stats().find(({ id }) => id === 'A')?.reasons).toEqual(['deployment']);
+  });
+
+  it('brings the last back at once where the other fails its check', async () => {
+    let isUp = true;
+    const probe = async ({ id }: { readonly id: string }) => id === 'A' || isUp;
+    const checks = { probe, interval: '1s', unhealthyAfter: 1, healthyAfter: 1 } as const;
+    const { clock, balancer, changes } = of({ outliers, checks }, ['A', 'B']);
+    call(balancer, 'A', 'failed', 5);
+    isUp = false;
+    await clock.pass(2000);
+    expect(changes).toEqual(['A:outlier', 'B:check', 'A:healthy']);
+    expect(letters(balancer, 2)).toBe('A A');
+  });
+
+  it('brings those back that would be first, of more than may be out since others have left', async () => {
+    const { clock, balancer, changes } = of({ outliers }, ['A', 'B', 'C', 'D', 'E', 'F']);
+    for (const id of ['B', 'A', 'C']) {
+      call(balancer, id, 'failed', 5);
+      await clock.pass(100);
+    }
+    changes.length = 0;
+    // Two of five, and of four; one of three.
+    balancer.remove('D');
+    expect(changes).toEqual(['B:healthy']);
+    balancer.hold('E', 'deployment');
+    expect(changes).toEqual(['B:healthy', 'E:deployment']);
+    balancer.remove('F');
+    expect(changes).toEqual(['B:healthy', 'E:deployment', 'A:healthy']);
+    expect(balancer.stats().map(({ id, reasons }) => id + reasons.join())).toEqual([
+      'A',
+      'B',
+      'Coutlier',
+      'Edeployment',
+    ]);
+  });
+
   it('takes out the share of those that nothing else holds', () => {
     const { balancer } = of({ outliers }, ['A', 'B', 'C', 'D', 'E', 'F']);
     for (const id of ['D', 'E']) balancer.hold(id, 'deployment');

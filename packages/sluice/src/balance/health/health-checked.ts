@@ -180,6 +180,7 @@ export function healthChecked<M extends Member = Member>(
       agenda.cancel(watched.step);
     }
     reasonsChanged(watched);
+    spareOutliers();
     return true;
   }
 
@@ -280,8 +281,19 @@ export function healthChecked<M extends Member = Member>(
       eject(watched, conduct, outliers!.eject(conduct, nowMs));
   }
 
-  /** How many could be picked without it. */
-  function othersOf(watched: Watched<M>): number {
+  /** Asked again when others have left, or are out for another reason: of more outliers than may be out, those come back that would be first. */
+  function spareOutliers(): void {
+    while (outliers?.ejected && !outliers.mayEject(othersOf(), 0)) {
+      const [first] = [...all.values()]
+        .filter(({ conduct }) => conduct!.isEjected)
+        .sort((a, b) => a.readmission!.dueMs - b.readmission!.dueMs);
+      agenda.cancel(first!.readmission);
+      agenda.attempt(first!.readmission!.act);
+    }
+  }
+
+  /** How many could be picked, without it. */
+  function othersOf(watched?: Watched<M>): number {
     let others = 0;
     for (const other of all.values()) if (other !== watched && other.reasons.size === 0 && other.share > 0) others += 1;
     return others;
@@ -422,6 +434,7 @@ export function healthChecked<M extends Member = Member>(
       const wasHere = balancer.remove(id);
       if (watched) forget(watched);
       settlePanic();
+      spareOutliers();
       return wasHere;
     },
     update(id, changes) {
@@ -435,6 +448,7 @@ export function healthChecked<M extends Member = Member>(
         throw invalid('share', 'a number from 0 to 1', share);
       watched.share = share;
       settle(watched);
+      spareOutliers();
     },
     hold(id, reason) {
       checkReason(reason);

@@ -84,11 +84,11 @@ export class Outliers {
   }
 
   /**
-   * Whether one more may be out, `others` being how many could still be picked then. Who is out for another reason is no member in this:
-   * else a member that fails a few calls would be out as one of many, though it is the last that answers.
+   * Whether so many `more` may be out, `others` being how many could still be picked then. Who is out for another reason is no member in
+   * this: else a member that fails a few calls would be out as one of many, though it is the last that answers.
    */
-  mayEject(others: number): boolean {
-    const ejected = this.ejected + 1;
+  mayEject(others: number, more = 1): boolean {
+    const ejected = this.ejected + more;
     return others > 0 && ejected <= this.settings.ejectedShareMax * (ejected + others);
   }
 
