@@ -55,11 +55,13 @@ export class RememberedAnswers {
   }
 
   private keepSettled(id: string, checks: readonly Check[], answer: Answer<Decision[]>, nowMs: number): void {
-    for (const [oldest, { untilMs }] of this.settled) {
-      if (untilMs > nowMs && this.settled.size < mostAnswers) break;
+    // The other result may have come by as much as the grace later.
+    const untilMs = nowMs + Math.max(generationMs, this.graceMs) + settledForMs(checks);
+    for (const [oldest, settled] of this.settled) {
+      if (settled.untilMs > nowMs && this.settled.size < mostAnswers) break;
       this.settled.delete(oldest);
     }
-    this.settled.set(id, { madeMs: nowMs, answer, untilMs: nowMs + generationMs + settledForMs(checks) });
+    this.settled.set(id, { madeMs: nowMs, answer, untilMs });
   }
 }
 

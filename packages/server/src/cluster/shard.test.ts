@@ -179,12 +179,25 @@ describe('a standby that becomes the owner after the policy has changed', () => 
   it('has heard of it before a key of its owner is ahead by as much', () => {
     const owner = certain();
     const { owned } = check(100, 1);
+    owner.apply([check(100, 1)]);
     expect(owner.asTold('rule', owned).lag).toBe(0);
     owner.toldLag('rule', owned);
     expect(owner.asTold('rule', owned)).toBe(owned);
     expect(owner.asTold('another', owned).lag).toBe(0);
     // Whoever has the state has all of it.
     expect(Shard.of(owner.state(), clock, 100, 0).asTold('rule', owned)).toBe(owned);
+  });
+
+  it('has heard of a window as long before a key of its owner is ahead at all', () => {
+    const owner = certain();
+    const later = policies.ownedCheck({
+      ...{ name: 'rule', key: 'k', policy: slidingLog({ limit: 100, window: 60_000 }), cost: 1 },
+    });
+    owner.toldLag('rule', check(100, 1).owned);
+    owner.apply([later]);
+    expect(owner.asTold('rule', later.owned).lag).toBe(0);
+    owner.toldLag('rule', later.owned);
+    expect(owner.asTold('rule', later.owned)).toBe(later.owned);
   });
 
   it('refuses for `minGap`', () => {

@@ -63,6 +63,8 @@ export class Shard {
   private readonly lags: Map<string, number>;
   /** Of those, what the standby has confirmed that it knows; each later one begins with all of them. */
   private toldLags: Map<string, number>;
+  /** Of the longest span, the same. */
+  private toldSpanMs = 0;
 
   private constructor(
     number: number,
@@ -96,6 +98,7 @@ export class Shard {
     for (const [i, id] of settled.entries()) shard.settleFor(id, settledSpansMs?.[i] ?? unsaidSpanMs);
     for (const [id, sinceMs, untilMs] of charged) shard.charged.set(id, { sinceMs, untilMs }, state.nowMs);
     shard.longestSpanMs = longestSpanMs;
+    shard.toldSpanMs = longestSpanMs;
     shard.store.restore(state.snapshot);
     return shard;
   }
@@ -146,24 +149,27 @@ export class Shard {
     this.receipts.skip();
     // Its own standby, once it has one, begins with all that is here.
     this.toldLags = new Map(this.lags);
+    this.toldSpanMs = this.longestSpanMs;
     // The old owner went on settling them.
     for (const [id, { spanMs }] of this.settled.entries()) this.settleFor(id, spanMs);
   }
 
   /**
    * A policy as its standby knows of it: a name may have had a larger limit, whose lag was larger, and whoever takes over has to leave room for that. So
-   * until the standby is known to have heard of a lag (`toldLag`), keys are no further ahead of it than by the one it has heard of.
+   * until the standby is known to have heard of a lag (`toldLag`), keys are no further ahead of it than by the one it has heard of. And not at all, until
+   * it has heard of a span as long: it forgets its doubts by that.
    */
   asTold(name: string, owned: OwnedPolicy): OwnedPolicy {
-    const told = this.toldLags.get(name) ?? 0;
+    const told = this.toldSpanMs >= owned.spanMs ? (this.toldLags.get(name) ?? 0) : 0;
     if (told >= owned.lag) return owned;
     this.noteLag(name, owned);
     return { ...owned, lag: told };
   }
 
   /** The standby has confirmed something that was carried out by this policy. */
-  toldLag(name: string, { lag }: OwnedPolicy): void {
+  toldLag(name: string, { lag, spanMs }: OwnedPolicy): void {
     this.toldLags.set(name, Math.max(lag, this.toldLags.get(name) ?? 0));
+    this.toldSpanMs = Math.max(spanMs, this.toldSpanMs);
   }
 
   private noteLag(name: string, { lag }: OwnedPolicy): void {
@@ -177,7 +183,7 @@ export class Shard {
 
   private doubtLag(): void {
     const sinceMs = this.nowMs();
-    // What is out of every window that was ever asked for matters no more. One that is made longer later counts what it does not know as spent.
+    // What is out of every window that was ever asked for matters no more.
     const before = this.doubts.filter(
       ({ sinceMs: doubtMs, about }) => about === 'all' || doubtMs + this.longestSpanMs > sinceMs,
     );

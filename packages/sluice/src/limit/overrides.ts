@@ -74,7 +74,7 @@ export function overridesOf(rule: string, clock: Clock) {
       // A policy that is a function is not there to be tried on.
       if ('limit' in override) aboveZero('limit', override.limit);
       if ('window' in override) parseDuration(override.window as Duration, 'window');
-      if (override.burst !== undefined) zeroOrMore('burst', override.burst);
+      if ('burst' in override) zeroOrMore('burst', override.burst as number);
       if (byKey.size >= maxOverrides && !byKey.has(key)) {
         throw new SluiceError(
           'store-full',

@@ -645,6 +645,7 @@ describe('overrides', () => {
     [{ limit: undefined }, 'limit must be a number above 0, got undefined.'],
     [{ window: 'soon' }, 'window must be a time above 0, got "soon".'],
     [{ burst: -1 }, 'burst must be a number from 0, got -1.'],
+    [{ limit: 3, burst: undefined }, 'burst must be'],
   ])('refuse %j also where the policy is a function, and is not there yet', (override, message) => {
     const limits = rules([{ name: 'r', key: 'user', policy: () => perMinute(1) }]);
     expect(() => limits.override('r', 'a', override as never)).toThrow(message);

@@ -133,3 +133,15 @@ it('passes a large body on as it comes, once so much of it is there as is kept',
   await waitUntil('it is answered', () => client.heard.includes('HTTP/1.1 200 '));
   expect(one.seen[0]!.body).toBe(`${'x'.repeat(1_023)}yz`);
 });
+
+it('waits for nothing where nothing is to be kept', async () => {
+  const one = await member();
+  const running = await gateway({
+    gateway: { upstreams: { app: { members: [one.id], retries: { bodyBytes: '1b' } } } },
+  });
+  const client = saying(running, head('Transfer-Encoding: chunked'));
+  await waitUntil('it goes on', async () => (await connectionsOf(running, one)) === 1);
+  client.write('2\r\nok\r\n0\r\n\r\n');
+  await waitUntil('it is answered', () => client.heard.includes('HTTP/1.1 200 '));
+  expect(one.seen.map(({ body }) => body)).toEqual(['ok']);
+});

@@ -158,8 +158,8 @@ export class RepeatableBody implements BodyReader {
       return;
     }
     if (needed > this.kept.length) {
-      // Twice as much each time, so that many small chunks are not moved again and again.
-      const room = typeof this.framing === 'number' ? this.framing : 2 * needed;
+      // Twice as much each time, so that many small chunks are not moved again and again; not all that was only announced.
+      const room = typeof this.framing === 'number' ? Math.min(this.framing, 2 * needed) : 2 * needed;
       const larger = Buffer.allocUnsafe(Math.max(needed, Math.min(this.mostBytes, room)));
       this.kept.copy(larger, 0, 0, this.keptBytes);
       this.kept = larger;
