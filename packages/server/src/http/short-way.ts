@@ -13,6 +13,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { LimitsConfig } from '../config/config.ts';
+import { dropInput } from '../service/drop-input.ts';
 import type { Answer } from '../service/service.ts';
 import { headEnd, type PlainHead, plainHead, requestLine } from './plain-head.ts';
 import type { Reply } from './reply.ts';
@@ -30,8 +31,7 @@ export interface ShortWayDoor {
 
 // A head that is longer has headers that are not plain.
 const longestHead = 4096;
-// After its last answer a client may still send so much, for so long, before it is cut off.
-const mostIgnoredBytes = 1024 * 1024;
+// After its last answer a client may still send for so long before it is cut off.
 const longestIgnoringMs = 500;
 
 export class ShortWay {
@@ -44,7 +44,6 @@ export class ShortWay {
   // The client asks nothing more, and may still read.
   #isHalfClosed = false;
   #isClosing = false;
-  #ignoredBytes = 0;
 
   constructor(socket: Socket, door: ShortWayDoor) {
     this.#socket = socket;
@@ -169,25 +168,19 @@ export class ShortWay {
     else if (this.#isHalfClosed) this.#socket.end();
   }
 
-  /** Closing while bytes arrive would make the kernel discard the last answers, so they are read and dropped, but not for ever. */
   #close(): void {
     const socket = this.#socket;
     if (this.#isClosing) return;
     this.#isClosing = true;
     socket.setTimeout(0);
     socket.off('data', this.#read);
-    socket.on('data', this.#ignore);
+    socket.on('data', dropInput(socket));
     socket.end(() => {
       const timer = setTimeout(() => socket.destroy(), longestIgnoringMs);
       socket.once('close', () => clearTimeout(timer));
     });
     socket.resume();
   }
-
-  readonly #ignore = (bytes: Buffer): void => {
-    this.#ignoredBytes += bytes.length;
-    if (this.#ignoredBytes > mostIgnoredBytes) this.#socket.destroy();
-  };
 
   readonly #timeOut = (): void => {
     this.#door.timedOut();

@@ -11,6 +11,7 @@
 import type { Socket } from 'node:net';
 import type { LimitsConfig } from '../config/config.ts';
 import type { DoorMeter } from '../service/door-meter.ts';
+import { dropInput } from '../service/drop-input.ts';
 import type { Log } from '../service/log.ts';
 import { type CommandTable, hasArity } from './command.ts';
 import { incomplete, type LargeCommand, malformed, mostArguments, type ReaderLimits } from './command-reader.ts';
@@ -41,8 +42,6 @@ export interface DoorContext {
 const mostUnreadBytes = 256 * 1024;
 // Replies leave at the end of a read; when this many have come together they leave earlier.
 const writeBytes = 64 * 1024;
-// What a client may still send after the last reply, before it is cut off.
-const mostIgnoredBytes = 1024 * 1024;
 
 // Requests that are not yet whole, of all connections together. Beyond it those end that hold more than the smaller number and
 // want to hold still more; one large request is fine, thousands at once are an attack.
@@ -72,7 +71,7 @@ export class Connection {
   private isPaused = false;
   private isWriteScheduled = false;
   private wasDeferred = false;
-  private ignoredBytes = 0;
+  private drop: ((chunk: Buffer) => void) | undefined;
   private lastBytesMs: number;
   /** When the request began that is not yet whole; undefined: there is none. */
   private requestSinceMs: number | undefined;
@@ -363,10 +362,9 @@ export class Connection {
     this.socket.resume();
   }
 
-  /** Closing while bytes arrive would make the kernel discard the last reply, so they are read and dropped, but not for ever. */
   private ignore(chunk: Buffer): void {
-    this.ignoredBytes += chunk.length;
-    if (this.ignoredBytes > mostIgnoredBytes) this.socket.destroy();
+    this.drop ??= dropInput(this.socket);
+    this.drop(chunk);
   }
 
   destroy(): void {

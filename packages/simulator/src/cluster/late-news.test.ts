@@ -41,18 +41,23 @@ test('a node that hears of its shards before it hears that it has joined has the
   expect(stage.used).toBe(limit);
 });
 
-test('a node that leaves is given nothing in its last moment', async () => {
-  const stage = await Stage.settled({ isForC: true });
-  const { a, c, key } = stage;
-  // The offer of a has arrived, and c leaves before etcd hears that it was taken.
+/** Node c starts, and has just taken the offer of a, of nobody else. From then on what one of them says to etcd takes so long. */
+async function offered(stage: Stage, slow: 'a' | 'c', etcdMs: number): Promise<void> {
   let isOffered = false;
   stage.mail(({ from, to, what }) => {
     if (from === 'c' && to === 'a' && what === '?offer') isOffered = true;
     if (from === 'b' && what === 'offer') return 'lost';
-    return isOffered && from === 'a' && what === 'etcd' ? 20 : undefined;
+    return isOffered && from === slow && what === 'etcd' ? etcdMs : undefined;
   });
-  void c.start();
+  void stage.c.start();
   await stage.runUntil(() => isOffered);
+}
+
+test('a node that leaves is given nothing in its last moment', async () => {
+  const stage = await Stage.settled({ isForC: true });
+  const { a, c, key } = stage;
+  // The offer of a has arrived, and c leaves before etcd hears that it was taken.
+  await offered(stage, 'a', 20);
   void c.leave(100);
   await stage.run(100);
   await stage.spend(a);
@@ -64,14 +69,7 @@ test('a node that leaves before it has anything has nothing in the end, though i
   const stage = await Stage.settled({ isForC: true });
   const { a, c, key } = stage;
   // Etcd hears that the offer of a was taken, and right after that, that c is gone.
-  let isOffered = false;
-  stage.mail(({ from, to, what }) => {
-    if (from === 'c' && to === 'a' && what === '?offer') isOffered = true;
-    if (from === 'b' && what === 'offer') return 'lost';
-    return isOffered && from === 'c' && what === 'etcd' ? 2 : undefined;
-  });
-  void c.start();
-  await stage.runUntil(() => isOffered);
+  await offered(stage, 'c', 2);
   expect(stage.keysOf(c)).toEqual([]);
   void c.leave(300);
   await stage.run(100);

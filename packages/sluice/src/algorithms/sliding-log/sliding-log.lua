@@ -250,7 +250,7 @@ function log.history(cells, numbers)
     events[#events + 1] = (entry(cells, i))
     local cost = sum_before(cells, i + 1) - sum_before(cells, i)
     -- More than is kept of a cost: it may have been anything.
-    events[#events + 1] = cost < numbers.limit + LARGEST and cost or 2 ^ 50
+    events[#events + 1] = cost < numbers.limit + LARGEST and cost or everything
   end
   return events
 end

@@ -156,12 +156,11 @@ local function long_way(keys, args, server_ms)
     -- Not fresh: what a new key is short of at the start, this one has had.
     local had = setmetatable({ initial = 0 }, { __index = numbers })
     local cells = algorithm.fresh(had, begin_ms, check.idle and now_ms - check.idle or now_ms)
-    -- More than any limit: until it has left the window, nothing passes.
-    if is_unknown then algorithm.charge(cells, numbers, 2 ^ 50, known_since_ms) end
+    if is_unknown then algorithm.charge(cells, numbers, everything, known_since_ms) end
     for i = 1, #history, 2 do
       local cost = history[i + 1]
       -- What was not known counts as everything until it leaves the window; where there is no window, it would never be paid.
-      if cost >= 2 ^ 50 and not numbers.covered_ms then cost = numbers.limit end
+      if cost >= everything and not numbers.covered_ms then cost = numbers.limit end
       algorithm.charge(cells, numbers, cost, moved_ms(history[i]))
     end
     return cells

@@ -5,6 +5,8 @@ local algorithms = {}
 local infinity = math.huge
 -- Less than this over the limit is the limit: sums of fractions are not exact.
 local dust = 1e-9
+-- More than any limit: until it has left the window, nothing passes.
+local everything = 2 ^ 50
 -- The smallest number above 0.
 local smallest = 5e-324
 
