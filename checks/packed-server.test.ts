@@ -32,7 +32,7 @@ afterAll(() => rmSync(consumer, { recursive: true, force: true }));
 const sluice = (...args: string[]) => runCommand(join(consumer, 'node_modules/.bin/sluice'), args, consumer);
 
 test('the tarball holds the command, the schema, the protocol and the papers, and no tests', () => {
-  for (const file of ['dist/main.js', 'sluice.schema.json', 'LICENSE', 'README.md'])
+  for (const file of ['program/main.js', 'sluice.schema.json', 'LICENSE', 'README.md'])
     expect(packedFiles).toContain(file);
   expect(packedFiles).toContain('protos/envoy/service/ratelimit/v3/rls.proto');
   expect(packedFiles.filter((file) => /\.(test|test-support)\.|upstream-files/.test(file))).toEqual([]);

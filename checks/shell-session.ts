@@ -46,7 +46,10 @@ function programs(folder: string): string {
   const bin = join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   const file = join(bin, 'sluice');
-  writeFileSync(file, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'packages/server/dist/main.js')}" "$@"\n`);
+  writeFileSync(
+    file,
+    `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'packages/server/program/main.js')}" "$@"\n`,
+  );
   chmodSync(file, 0o755);
   return bin;
 }

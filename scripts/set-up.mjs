@@ -40,25 +40,47 @@ export function installDependencies(folder = root) {
   return true;
 }
 
-/** Compiles every package into its dist, and the studio into its site. */
+/** Compiles every package into its dist, the programs of the service into few files, and the studio into its site. */
 export function build() {
   removeStaleOutput();
   run('node', ['scripts/twins.mjs']);
-  return run('tsc', ['-b'], { stdout: 2 }) && buildStudio();
+  return run('tsc', ['-b'], { stdout: 2 }) && buildPrograms() && buildStudio();
 }
 
-/** Of the packages as they are published, so after them; not at all where nothing has changed since. */
+// Both of the packages as they are published, so after them; not at all where nothing has changed since.
+const libraries = ['packages/sluice/dist', 'packages/simulator/dist', 'packages/tuner/dist'];
+
+function buildPrograms() {
+  const folder = join(root, 'packages/server');
+  if (
+    isNewer(join(folder, 'program/main.js'), [
+      'packages/server/dist',
+      'packages/server/rolldown.config.mjs',
+      ...libraries,
+    ])
+  )
+    return true;
+  return run('rolldown', ['--config', 'rolldown.config.mjs', '--logLevel', 'warn'], { folder, stdout: 2 });
+}
+
 function buildStudio() {
   const folder = join(root, 'packages/studio');
-  const built = join(folder, 'site/index.html');
-  const sources = ['packages/studio', 'packages/sluice/dist', 'packages/simulator/dist', 'packages/tuner/dist'];
-  const builtMs = existsSync(built) ? statSync(built).mtimeMs : 0;
-  if (sources.every((source) => newestMs(join(root, source)) < builtMs)) return true;
+  if (isNewer(join(folder, 'site/index.html'), ['packages/studio', ...libraries])) return true;
   return run('vite', ['build', '--logLevel', 'warn'], { folder, stdout: 2 });
 }
 
-/** @param {string} folder */
+/**
+ * @param {string} built
+ * @param {readonly string[]} sources files and folders
+ */
+function isNewer(built, sources) {
+  const builtMs = existsSync(built) ? statSync(built).mtimeMs : 0;
+  return sources.every((source) => newestMs(join(root, source)) < builtMs);
+}
+
+/** @param {string} folder or a file */
 function newestMs(folder) {
+  if (statSync(folder).isFile()) return statSync(folder).mtimeMs;
   const files = readdirSync(folder, { recursive: true, withFileTypes: true });
   const times = files
     .filter(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { build, installDependencies, root } from './set-up.mjs';
 
 const programs = {
-  service: ['packages/server/dist/main.js', 'serve', '--banner'],
+  service: ['packages/server/program/main.js', 'serve', '--banner'],
   demonstration: ['packages/simulator/dist/demonstration/main.js'],
 };
 

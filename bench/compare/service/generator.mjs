@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { generatorCore, onCore } from './cores.mjs';
 
 const execute = promisify(execFile);
-const program = fileURLToPath(new URL('../../../packages/server/dist/load/generator.js', import.meta.url));
+const program = fileURLToPath(new URL('../../../packages/server/program/generator.js', import.meta.url));
 
 /**
  * @typedef {import('../../../packages/server/src/load/load-order.ts').LoadOrder} LoadOrder

@@ -6,7 +6,7 @@ import { type EndingSignal, type OwnedProcess, startProcess } from './owned-proc
 import { removeFolder, temporaryFolder } from './temporary-folder.ts';
 import { GaveUp, waitUntil } from './wait-until.ts';
 
-const program = fileURLToPath(new URL('../../server/dist/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../../server/program/main.js', import.meta.url));
 
 export interface GatewayProcess {
   readonly pid: number;

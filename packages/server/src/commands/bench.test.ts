@@ -4,13 +4,11 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@sluice/test-servers';
 import { describe, expect, it } from 'vitest';
 import type { MachineFigures } from '../load/machine-figures.ts';
+import { programs } from '../programs.ts';
 import { version } from '../version.ts';
-
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** It measures for seconds; a busy machine may take its time all the same. */
 const longestMs = 170_000;
@@ -23,7 +21,7 @@ interface Ended {
 
 function bench(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [program, 'bench', ...args], { timeout: longestMs }, (error, stdout, stderr) =>
+    execFile(process.execPath, [programs.main, 'bench', ...args], { timeout: longestMs }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
@@ -97,7 +95,7 @@ describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
   });
 
   it('takes its service along when it is told to end', async () => {
-    const child = spawn(process.execPath, [program, 'bench', '--protocols', 'resp'], {
+    const child = spawn(process.execPath, [programs.main, 'bench', '--protocols', 'resp'], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     await once(child.stderr!, 'data');

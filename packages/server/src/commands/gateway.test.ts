@@ -4,12 +4,11 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@sluice/test-servers';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { ask, member } from '../gateway/gateway.test-support.ts';
+import { programs } from '../programs.ts';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'gateway-command-'));
 const children: ChildProcess[] = [];
 
@@ -26,7 +25,7 @@ interface Started {
 }
 
 function run(...args: string[]): Started {
-  const child = spawn(process.execPath, [program, 'gateway', ...args], { cwd: folder });
+  const child = spawn(process.execPath, [programs.main, 'gateway', ...args], { cwd: folder });
   children.push(child);
   let text = '';
   child.stdout.on('data', (bytes) => {

@@ -5,11 +5,10 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@sluice/test-servers';
 import { afterEach, beforeEach, it } from 'vitest';
+import { programs } from '../programs.ts';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 let folder: string;
 let child: ChildProcess | undefined;
 
@@ -32,7 +31,7 @@ it.each([
 ])('%s reads its configuration again once it is up, when it was told to before', async (command, config) => {
   const path = join(folder, 'sluice.yaml');
   execFileSync('mkfifo', [path]);
-  const started = spawn(process.execPath, [program, command, '--config', path], { cwd: folder });
+  const started = spawn(process.execPath, [programs.main, command, '--config', path], { cwd: folder });
   child = started;
   let said = '';
   for (const stream of [started.stdout, started.stderr]) stream.on('data', (chunk) => (said += chunk));

@@ -3,13 +3,12 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { someFigures, someStore } from '../plan/plan.test-support.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { PlanFigures } from '../plan/plan-figures.ts';
+import { programs } from '../programs.ts';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const longestMs = 170_000;
 
 interface Ended {
@@ -22,7 +21,7 @@ function run(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [program, 'plan', ...args],
+      [programs.main, 'plan', ...args],
       { timeout: longestMs, maxBuffer: 1e8 },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );

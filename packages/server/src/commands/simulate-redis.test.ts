@@ -4,14 +4,12 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type RedisServer, startRedis, waitUntil } from '@sluice/test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { programs } from '../programs.ts';
 import { patienceMs } from '../simulate/redis-place.ts';
 import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
 import { edge } from './simulate.test-support.ts';
-
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 const broken = edge.replace('worstWindow == 20', 'worstWindow == 21');
 const unlimited = `name: No limit
@@ -250,14 +248,14 @@ describe('sluice simulate --redis, the program', () => {
     const gone = await another();
     await gone.kill();
     const [code, stderr] = await new Promise<readonly [unknown, string]>((resolve) => {
-      const args = [program, 'simulate', at('ready/edge.yaml'), '--redis', urlOf(gone)];
+      const args = [programs.main, 'simulate', at('ready/edge.yaml'), '--redis', urlOf(gone)];
       execFile(process.execPath, args, (error, _stdout, said) => resolve([error?.code, said]));
     });
     expect([code, stderr]).toEqual([2, `Nobody listens at ${urlOf(gone)}.\n`]);
   });
 
   it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('removes its keys on %s', async (signal) => {
-    const args = [program, 'simulate', at('endless.yaml'), '--redis', urlOf(server)];
+    const args = [programs.main, 'simulate', at('endless.yaml'), '--redis', urlOf(server)];
     const child = spawn(process.execPath, args, { stdio: 'ignore' });
     const ended = once(child, 'exit');
     await waitUntil('it has begun', async () => (await keysIn(server)).length > 100);
@@ -270,7 +268,7 @@ describe('sluice simulate --redis, the program', () => {
 
   /** Interrupted while its Redis stands still: the exit code, and what is said. */
   async function interrupted(redis: RedisServer, ...signals: NodeJS.Signals[]) {
-    const args = [program, 'simulate', at('endless.yaml'), '--redis', urlOf(redis)];
+    const args = [programs.main, 'simulate', at('endless.yaml'), '--redis', urlOf(redis)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';
     child.stderr.on('data', (data) => {

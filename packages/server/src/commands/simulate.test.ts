@@ -5,16 +5,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { ScenarioResult } from '@sluice/simulator';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programs } from '../programs.ts';
 import { readyFolder, readyScenarios } from '../simulate/ready-scenarios.ts';
 import { type SimulateOptions, simulate } from '../simulate/simulate.ts';
 import { edge } from './simulate.test-support.ts';
 import { simulateCommand } from './simulate.ts';
-
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 let folder: string;
 const at = (name: string) => join(folder, name);
@@ -380,7 +378,7 @@ describe('sluice simulate, the program', () => {
 
   const called = (...args: string[]) =>
     new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      execFile(process.execPath, [program, 'simulate', ...args], (error, stdout, stderr) =>
+      execFile(process.execPath, [programs.main, 'simulate', ...args], (error, stdout, stderr) =>
         resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
       );
     });
@@ -401,7 +399,7 @@ describe('sluice simulate, the program', () => {
   it('ends with 130 when it is interrupted', async () => {
     // Whoever can write into a pipe knows that somebody is reading: by then the program listens to signals.
     execFileSync('mkfifo', [at('pipe.yaml')]);
-    const child = spawn(process.execPath, [program, 'simulate', at('pipe.yaml')], { stdio: 'ignore' });
+    const child = spawn(process.execPath, [programs.main, 'simulate', at('pipe.yaml')], { stdio: 'ignore' });
     const ended = once(child, 'exit');
     await writeFile(at('pipe.yaml'), endless);
     child.kill('SIGINT');

@@ -3,10 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programs } from '../programs.ts';
 
-const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const longestMs = 60_000;
 
 interface Ended {
@@ -20,7 +19,7 @@ function shell(script: string, ...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
     execFile(
       'sh',
-      ['-c', `sluice() { "${process.execPath}" "${program}" "$@"; }; ${script}`, 'sh', ...args],
+      ['-c', `sluice() { "${process.execPath}" "${programs.main}" "$@"; }; ${script}`, 'sh', ...args],
       { timeout: longestMs, maxBuffer: 1e8 },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );

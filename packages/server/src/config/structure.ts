@@ -1,8 +1,8 @@
 /** Whether data has the form of the schema: names and kinds of values. What is wrong is said in our words. */
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import type { ErrorObject } from 'ajv';
+import { configValidator } from './config-validator.ts';
 import { nearestName } from './nearest-name.ts';
 import { kindOf, type Path, pathText, showValue } from './problem.ts';
-import { configSchema } from './schema.ts';
 import type { SettingSchema } from './schema-kinds.ts';
 import { places } from './settings.ts';
 
@@ -14,21 +14,8 @@ export interface StructureProblem {
   readonly message: string;
 }
 
-let compiled: ValidateFunction | undefined;
-
-// A file is read once or twice, so compiling the schema takes longer than everything that is done with it. Whether it is a valid schema a test finds out.
-const shortCompilation = { validateSchema: false, inlineRefs: false, code: { optimize: false } };
-
-/** Compiled when the first file is read: commands that read none need not wait for it. */
-function validator(): ValidateFunction {
-  compiled ??= new Ajv({ allErrors: true, verbose: true, allowUnionTypes: true, strict: true, ...shortCompilation })
-    .addVocabulary(['errorMessage'])
-    .compile(configSchema);
-  return compiled;
-}
-
 export function structureProblems(data: unknown): StructureProblem[] {
-  const validate = validator();
+  const validate = configValidator();
   if (validate(data)) return [];
   const found = new Map<string, StructureProblem>();
   for (const error of validate.errors ?? []) {

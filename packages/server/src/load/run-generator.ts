@@ -1,16 +1,15 @@
 /** Starts the generator in a process of its own, so that nobody else's work makes its requests late. */
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { programs } from '../programs.ts';
 import type { LoadOrder, LoadReport } from './load-order.ts';
 
 const run = promisify(execFile);
-const program = fileURLToPath(new URL('./generator.js', import.meta.url));
 /** Beyond the time of the order: to start, to connect, to wait for the last answers. */
 const graceMs = 60_000;
 
 export async function runGenerator(order: LoadOrder): Promise<LoadReport> {
-  const { stdout } = await run(process.execPath, [program, JSON.stringify(order)], {
+  const { stdout } = await run(process.execPath, [programs.generator, JSON.stringify(order)], {
     timeout: order.warmUpMs + order.durationMs + graceMs,
   });
   return JSON.parse(stdout) as LoadReport;

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { programs } from '../programs.ts';
 import type { Protocol, Question } from './load-order.ts';
 
 export interface ServiceProcess {
@@ -40,7 +40,6 @@ export const questions = {
   lasting: { protocol: 'resp', words: ['CL.THROTTLE', 'key:{key}', '1', '1', '86400'] },
 } as const satisfies Record<string, Question>;
 
-const program = fileURLToPath(new URL('../main.js', import.meta.url));
 const longestStartMs = 30_000;
 const longestEndMs = 10_000;
 
@@ -86,7 +85,7 @@ async function startIn(folder: string, options: ServiceProcessOptions): Promise<
   await writeFile(join(folder, 'envoy.yaml'), JSON.stringify(envoy));
   // Without the settings of whoever calls, which would win over the file.
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
-  return spawn(process.execPath, [program, 'serve', '--config', join(folder, 'sluice.json')], {
+  return spawn(process.execPath, [programs.main, 'serve', '--config', join(folder, 'sluice.json')], {
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -8,6 +8,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ListenConfig } from '../config/config.ts';
 import type { DoorName } from '../operations/metrics.ts';
+import { programs } from '../programs.ts';
 import { type Channel, openChannel } from './channel.ts';
 import { doorNames, type Listening } from './doors.ts';
 import type { ThreadSettings } from './thread-settings.ts';
@@ -37,7 +38,7 @@ export interface WorkersOptions {
 export async function startWorkers({ count, orders, handlers, onDeath }: WorkersOptions): Promise<Workers> {
   let isEnding = false;
   const threads = Array.from({ length: count }, () => {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: orders });
+    const worker = new Worker(programs.worker, { workerData: orders });
     worker.on('error', (error) => {
       if (!isEnding) onDeath(error);
     });

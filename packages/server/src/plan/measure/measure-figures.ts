@@ -1,10 +1,10 @@
 /** Everything that a plan needs to know of a machine. */
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { thisMachine } from '../../load/measure-machine.ts';
 import { processUsage } from '../../load/process-usage.ts';
 import { startServiceProcess } from '../../load/service-process.ts';
+import { programs } from '../../programs.ts';
 import { version } from '../../version.ts';
 import {
   type ClientFigures,
@@ -70,12 +70,11 @@ export async function measureFigures(order: FiguresOrder): Promise<PlanFigures> 
 }
 
 const run = promisify(execFile);
-const storeProgram = fileURLToPath(new URL('./store-program.js', import.meta.url));
 const longestMs = 600_000;
 
 export async function measureStoresApart(order: StoreOrder, progress: (text: string) => void): Promise<StoreFigures> {
   progress(`bytes of a key: ${order.policy.algorithm}, ${Math.round(order.checksPerKey)} checks of each in a window`);
-  const args = ['--expose-gc', '--max-old-space-size=8192', storeProgram, JSON.stringify(order)];
+  const args = ['--expose-gc', '--max-old-space-size=8192', programs.store, JSON.stringify(order)];
   const { stdout } = await run(process.execPath, args, { timeout: longestMs });
   return JSON.parse(stdout) as StoreFigures;
 }

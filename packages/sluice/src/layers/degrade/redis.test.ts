@@ -160,8 +160,8 @@ describe('a Redis that', () => {
         // And a few for a machine that was busy with something else.
         expect(times.filter((ms) => ms >= 0.9 * afterMs).length).toBeLessThanOrEqual(deadlines + 10);
         expect(median(times)).toBeLessThan(afterMs / 10);
-        // An error comes at once; but a busy machine may once take its time to say so.
-        if (!fault.isSilent) expect(timeouts).toBeLessThan(tripsAfter);
+        // An error need not be waited for; but a busy machine may take its time to say so.
+        if (!fault.isSilent) expect(timeouts).toBeLessThan(storeErrors - errorsBefore[i]!);
       }
 
       await fault.end(redis);
