@@ -17,7 +17,7 @@ const owned = policies.of(policy);
 async function ownerWithStandby() {
   let nowMs = 1000;
   const timers: { dueMs: number; action: () => void }[] = [];
-  const asked: { message: Replication; confirm(): Promise<void> }[] = [];
+  const asked: { message: Replication; confirm(): Promise<void>; refuse(): Promise<void> }[] = [];
   const environment = {
     clock: {
       nowMs: () => nowMs,
@@ -31,13 +31,15 @@ async function ownerWithStandby() {
     peers: {
       ask: (_: string, message: Replication) =>
         new Promise<PeerReply>((resolve) => {
+          const reply = async (answer: PeerReply) => {
+            resolve(answer);
+            await new Promise(setImmediate);
+          };
           const shards = message.shards.map(({ shard }) => shard);
           asked.push({
             message,
-            async confirm() {
-              resolve({ kind: 'copied', shards });
-              await new Promise(setImmediate);
-            },
+            confirm: () => reply({ kind: 'copied', shards }),
+            refuse: () => reply({ kind: 'not-mine' }),
           });
         }),
     },
@@ -62,7 +64,7 @@ async function ownerWithStandby() {
       batch.map((check) => policies.ownedCheck({ name: 'api', key: 'ann', policy, cost: 1, ...check })),
     );
   const stepsOf = (place: number) => (asked[place]!.message.shards[0]?.steps.length ?? 0) / entriesPerStep;
-  return { advance, grant, carryOut, asked, stepsOf };
+  return { standbys, advance, grant, carryOut, asked, stepsOf };
 }
 
 test('what was carried out is told together, a while later', async () => {
@@ -137,4 +139,32 @@ test.each(['renew', 'block'] as const)(
 test.each(['reserve', 'acquire', 'release', 'settle', 'reset'] as const)('a %s does not', async (operation) => {
   const { carryOut } = await ownerWithStandby();
   expect(carryOut({ operation })).toBeUndefined();
+});
+
+test('nobody waits for a standby that no slot table names, also where it was being told when it was given up', async () => {
+  const { standbys, advance, carryOut, asked } = await ownerWithStandby();
+  const waits = carryOut({ operation: 'renew' })!;
+  advance(0);
+  standbys.break(7);
+  await asked[1]!.refuse();
+  await expect(waits).resolves.toBeUndefined();
+});
+
+test('whoever waits for a standby that etcd was told of is not answered before etcd knows that it is none', async () => {
+  const { standbys, advance, carryOut, asked } = await ownerWithStandby();
+  const copied = standbys.edits();
+  standbys.telling(copied);
+  standbys.told(copied);
+  let isAnswered = false;
+  const waits = carryOut({ operation: 'renew' })!.then(() => {
+    isAnswered = true;
+  });
+  advance(0);
+  standbys.break(7);
+  await asked[1]!.refuse();
+  expect(isAnswered).toBe(false);
+  const broken = standbys.edits();
+  expect([...broken]).toEqual([[7, undefined]]);
+  standbys.told(broken);
+  await waits;
 });

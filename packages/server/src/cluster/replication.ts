@@ -47,8 +47,8 @@ interface Link {
   readonly ahead: Ahead;
   /** The message with which everything is confirmed that was answered before keys had to wait. */
   closedBy: number;
-  /** The next owner has it all. */
-  isMoved: boolean;
+  /** Nobody needs the copy any more: the next owner has it all, or no slot table names the standby. */
+  isOver: boolean;
   /** Who waits until everything so far is confirmed. */
   waiters: Waiter[];
 }
@@ -115,7 +115,7 @@ export class Standbys {
       isStateSent: false,
       ahead: new Ahead(),
       closedBy: Number.POSITIVE_INFINITY,
-      isMoved: false,
+      isOver: false,
       waiters: [],
     });
     this.flushSoon(0);
@@ -132,7 +132,7 @@ export class Standbys {
     const link = this.links.get(shard);
     if (link === undefined) return;
     this.links.delete(shard);
-    link.isMoved = isMoved;
+    link.isOver = isMoved;
     for (const waiter of link.waiters) waiter.settle(isMoved);
   }
 
@@ -146,6 +146,8 @@ export class Standbys {
 
   private release(link: Link): void {
     this.links.delete(link.shard.number);
+    // Also for those whose message is on its way, whatever becomes of it.
+    link.isOver = true;
     for (const waiter of link.waiters) waiter.settle(true);
   }
 
@@ -315,7 +317,7 @@ export class Standbys {
 
   private confirm({ link, sequence, steps, waiters }: Sent, isCopied: boolean): void {
     if (this.links.get(link.shard.number) !== link) {
-      for (const waiter of waiters) waiter.settle(link.isMoved || isCopied);
+      for (const waiter of waiters) waiter.settle(link.isOver || isCopied);
       return;
     }
     if (!isCopied) {

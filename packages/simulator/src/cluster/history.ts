@@ -73,8 +73,7 @@ function begin(world: World, plan: Plan): void {
   }
   for (const [i, options] of plan.callers.entries()) {
     const caller = world.addCaller(`c${i + 1}`, options);
-    // Nothing is granted until the first owner has waited for a window.
-    loop.at(plan.settings.ttlMs * random.uniform(), () => caller.start());
+    loop.at(plan.askedFromMs + plan.settings.ttlMs * random.uniform(), () => caller.start());
   }
   const ends: (() => void)[] = [];
   for (const fault of plan.faults) {

@@ -16,6 +16,8 @@ export interface Plan {
   readonly callers: readonly CallerOptions[];
   readonly weather: Weather;
   readonly faults: readonly Fault[];
+  /** Nothing is granted until the first owner has waited for a window; most are not asked before. */
+  readonly askedFromMs: number;
   /** The cluster has come together by now, if nothing kept it from that. */
   readonly settledMs: number;
   /** Every fault is over. */
@@ -54,6 +56,7 @@ export function planOf(seed: number): Plan {
     callers: callers.map(() => callerOf(chance, rules, callers.length, calmMs)),
     weather: theme === 'plans' ? fairWeather : weatherOf(chance),
     faults: faultsOf(theme, scene),
+    askedFromMs: Math.max(0, longestMs - ttlMs),
     settledMs,
     calmMs,
     wellMs,
@@ -74,7 +77,7 @@ function settingsOf(chance: Random): ClusterSettings {
       graceMs,
       unreplicated: chance.pick([0, 0, 1, 3]),
       durableFromMs: chance.uniform() < 0.25 ? 700 : 3_600_000,
-      shards: 32,
+      shards: 16,
     },
     maxKeys: 100_000,
     durableKeys: 1000,
