@@ -434,19 +434,25 @@ export class OwnerChecks {
 
   /** Checks of which not all are ours: one owner is asked, or all of them are reserved first. */
   private applyFar(checks: readonly Check[], requestId: string | undefined): Promise<Decision[]> {
-    const groups = new Map<string, [number, Check][]>();
-    for (const [place, check] of checks.entries()) {
-      const owner = this.ownerOfKey(check.key);
-      groups.set(owner.id, [...(groups.get(owner.id) ?? []), [place, check]]);
-    }
-    if (groups.size === 1) return this.ask(checks, requestId);
+    const groups = this.byOwner(checks);
+    if (groups.length === 1) return this.ask(checks, requestId);
     return applyAcrossSlots(
-      [...groups.values()],
+      groups,
       (some, step) => this.ask(some, requestId === undefined ? undefined : `${requestId} ${step}`),
       requestId !== undefined,
       (error) =>
         this.parts.environment.log.debug({ error: (error as Error).message }, 'a reservation could not be given back'),
     );
+  }
+
+  /** With their places in the batch. */
+  private byOwner(checks: readonly Check[]): (readonly [place: number, check: Check])[][] {
+    const groups = new Map<string, (readonly [number, Check])[]>();
+    for (const [place, check] of checks.entries()) {
+      const owner = this.ownerOfKey(check.key);
+      groups.set(owner.id, [...(groups.get(owner.id) ?? []), [place, check]]);
+    }
+    return [...groups.values()];
   }
 
   private ownerOfKey(key: string): KnownNode {
@@ -476,6 +482,8 @@ export class OwnerChecks {
       // Also where this node has left meanwhile: who came before that need not hear of it.
       if (clock.nowMs() + againMs > endMs) throw unsure('The node that counted the key counts it no more.');
       await pause(clock, againMs);
+      // They were one owner's, and may be several's now.
+      if (this.byOwner(checks).length > 1) return this.applyFar(checks, requestId);
     }
   }
 
