@@ -326,6 +326,90 @@ describe('what one sees', () => {
     await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('1');
   });
 
+  describe('is not lost with a change that the address does not say yet', () => {
+    const ways: [way: string, leave: (page: Page) => Promise<unknown>][] = [
+      [
+        'another view and its link back',
+        async (page) => {
+          await inOneTask(page, `link('Tuner').click()`);
+          await page.getByRole('timer').waitFor({ state: 'detached' });
+          expect(new URL(page.url()).hash).toBe('#/tuner');
+          await page.getByRole('link', { name: 'Playground' }).click();
+        },
+      ],
+      [
+        'a step back and forth',
+        async (page) => {
+          await inOneTask(page, 'history.back()');
+          await page.getByRole('timer').waitFor({ state: 'detached' });
+          expect(new URL(page.url()).hash).toBe('#/tuner');
+          await page.goForward();
+        },
+      ],
+      [
+        'another address of the playground and a step back',
+        async (page) => {
+          await inOneTask(page, `location.hash = '#/playground?seed=5'`);
+          await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('5');
+          await page.goBack();
+        },
+      ],
+      [
+        'a reload',
+        async (page) => {
+          await Promise.all([page.waitForEvent('load'), inOneTask(page, 'location.reload()')]);
+        },
+      ],
+      [
+        'another page and a step back',
+        async (page) => {
+          await Promise.all([page.waitForURL('**/healthz'), inOneTask(page, `location.href = '/healthz'`)]);
+          await page.goBack();
+        },
+      ],
+    ];
+
+    /** A seed that is entered, and left at once: the timer of the address has no chance. */
+    function inOneTask(page: Page, leave: string): Promise<unknown> {
+      return page.evaluate(`
+        const link = (name) => [...document.querySelectorAll('nav a')].find((one) => one.textContent === name);
+        const seed = document.getElementById('playground-seed');
+        seed.value = '77';
+        seed.dispatchEvent(new Event('input', { bubbles: true }));
+        // What is shown follows the events of a page, and so does this.
+        setTimeout(() => { ${leave} });
+      `);
+    }
+
+    test.each(ways)('by %s', async (_, leave) => {
+      const page = await studio.open('#/tuner');
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.evaluate(`location.hash = '#/playground?limit=5&seed=42&at=41000'`);
+      await page.getByRole('timer').waitFor();
+      await leave(page);
+      await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('77');
+      expect(await slider(page, 'Limit').getAttribute('aria-valuetext')).toMatch(/^5\b/);
+      await expect.poll(() => page.url(), { timeout: 30_000 }).toContain('seed=77');
+    });
+
+    it('and the change is brought back once: the same address entered anew is what it says', async () => {
+      const page = await openPlayground('?limit=5&seed=42&at=41000');
+      const address = page.url();
+      await Promise.all([page.waitForEvent('load'), inOneTask(page, 'location.reload()')]);
+      await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('77');
+      await page.goto(address);
+      await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('42');
+    });
+  });
+
+  it('begins anew by its own link, also where it began without an address', async () => {
+    const page = await openPlayground();
+    await page.getByLabel('Seed').fill('42');
+    await expect.poll(() => page.url(), { timeout: 30_000 }).toContain('seed=42');
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await expect.poll(() => page.getByLabel('Seed').inputValue(), { timeout: 30_000 }).toBe('1');
+  });
+
   it('has room on a narrow screen, late in a run too', async () => {
     const page = await openPlayground('?window=1s&rate=5&at=3600000', { viewport: { width: 320, height: 800 } });
     await expect.poll(() => timeOf(page), { timeout: 30_000 }).toBe(3600);

@@ -100,3 +100,12 @@ test('of many changes between two frames only the last is run', () => {
   while (screen.frame());
   expect([changes, run.engine.settings.limit, run.engine.nowMs]).toEqual([1, 40, 30_000]);
 });
+
+test('a change that nobody can wait a frame for is taken at once', () => {
+  const run = playerAt(30_000);
+  while (screen.frame());
+  run.change({ ...defaultSettings, limit: 7 });
+  expect(run.engine.settings.limit).toBe(defaultSettings.limit);
+  run.takeSettings();
+  expect([run.engine.settings.limit, run.engine.nowMs]).toEqual([7, 30_000]);
+});

@@ -24,7 +24,10 @@ export interface Player {
   restart(): void;
   callNow(): void;
   setSpeed(speed: number): void;
+  /** With the next frame. */
   change(settings: Settings): void;
+  /** What was to change with the next frame has changed. */
+  takeSettings(): void;
   /** Asks for a frame, though nothing moves. */
   redraw(): void;
   /** Each time that the picture has to be drawn. */
@@ -161,6 +164,7 @@ export function player(options: PlayerOptions): Player {
       wanted = settings;
       redraw();
     },
+    takeSettings,
     redraw,
     onFrame: (draw) => listen(drawers, draw),
     onChange: (watcher) => listen(watchers, watcher),

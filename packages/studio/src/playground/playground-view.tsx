@@ -3,7 +3,6 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CopyBox } from '../parts/copy-box.tsx';
 import { Panel } from '../parts/panel.tsx';
 import type { ViewProps } from '../shell/app.tsx';
-import { replaceQuery, routeHash } from '../shell/route.ts';
 import { algorithms } from './algorithms.ts';
 import { Controls } from './controls.tsx';
 import { spanMsOf } from './engine.ts';
@@ -13,29 +12,31 @@ import type { Picked } from './picked.ts';
 import './playground.css';
 import { type Player, player } from './player.ts';
 import { reasonOf } from './reason.ts';
-import { queryOf, type Settings, type Showing, type State, stateOf } from './settings.ts';
+import { type Settings, type State, stateOf } from './settings.ts';
 import { typescriptOf, yamlOf } from './source-code.ts';
 import { TimeAxis } from './time-axis.tsx';
 import { durationText } from './time-text.ts';
 import { shapeTitles } from './traffic-shape.ts';
 import { Transport } from './transport.tsx';
+import { askedBy, type Shown, useAddress } from './use-address.ts';
 
 export function PlaygroundView({ query }: ViewProps) {
-  // An address that somebody enters while this is shown starts it anew.
-  const state = useMemo(() => stateOf(query), [query]);
-  return <Playground key={query.toString()} initial={state} />;
+  const visits = useRef(0);
+  // An address that somebody enters while this is shown starts it anew, also the one that it was started by.
+  const [visit, asked] = useMemo(() => [++visits.current, askedBy(query)], [query]);
+  return <Playground key={visit} asked={asked} />;
 }
 
-type Shown = Pick<Showing, 'lanes' | 'selected' | 'speed'>;
-
-function Playground({ initial }: { readonly initial: State }) {
+function Playground({ asked }: { readonly asked: URLSearchParams }) {
+  const [initial] = useState(() => stateOf(asked));
   const [settings, setSettings] = useState(initial.settings);
   const [shown, setShown] = useState<Shown>(initial.showing);
   const [picked, setPicked] = useState<Picked>();
   const [run] = useState(() => playerOf(initial));
   const colours = useColours();
+  // Before the end of the run, which stops it: the address of one that plays has no moment.
+  const link = useAddress(run, settings, shown, asked);
   useEffect(() => () => run.end(), [run]);
-  const link = useAddress(run, shown);
 
   function change(next: Settings): void {
     setSettings(next);
@@ -112,37 +113,6 @@ function playerOf({ settings, showing }: State): Player {
     // Not quite on a boundary of the fixed window, where its count has just vanished.
     fromMs: stoppedAtMs ?? 0.97 * spanMsOf(settings),
   });
-}
-
-/** The address follows what is shown, but not each step of a slider: browsers refuse too many changes. */
-function useAddress(run: Player, shown: Shown): () => string {
-  const latest = useRef(shown);
-  latest.current = shown;
-  const waiting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const [follow] = useState(() => () => {
-    waiting.current ??= setTimeout(() => {
-      waiting.current = undefined;
-      replaceQuery('playground', queryNow(run, latest.current));
-    }, 300);
-  });
-  useEffect(() => {
-    const end = run.onChange(follow);
-    return () => {
-      end();
-      clearTimeout(waiting.current);
-    };
-  }, [run, follow]);
-  const isFirst = useRef(true);
-  useEffect(() => {
-    if (!isFirst.current) follow();
-    isFirst.current = false;
-  }, [shown, follow]);
-  return () => new URL(routeHash('playground', queryNow(run, latest.current)), location.href).href;
-}
-
-function queryNow({ engine, isPlaying, atMs }: Player, shown: Shown): URLSearchParams {
-  const { settings, handCallsMs } = engine;
-  return queryOf({ settings, showing: { ...shown, handCallsMs, stoppedAtMs: isPlaying ? undefined : atMs } });
 }
 
 function useColours() {

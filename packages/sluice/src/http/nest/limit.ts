@@ -6,7 +6,8 @@ import { type Gate, gate } from '../middleware/gate.ts';
 import type { Refused } from '../middleware/options.ts';
 import type { Mistake } from '../middleware/warnings.ts';
 import { admit } from '../node/admit.ts';
-import type { NestRateLimitOptions, NestRequest, NestResponse, RefusalHandler } from './options.ts';
+import { type Call, callOf, forCalls } from './call.ts';
+import type { NestRateLimitOptions, NestResponse, RefusalHandler } from './options.ts';
 import { RateLimitException } from './rate-limit-exception.ts';
 import { nestReader } from './reader.ts';
 
@@ -14,34 +15,31 @@ import { nestReader } from './reader.ts';
 type Passing = true | Promise<true>;
 
 export class Limit {
-  readonly #gate: Gate<NestRequest, NestResponse>;
+  readonly #gate: Gate<Call, NestResponse>;
   readonly #handler: RefusalHandler | undefined;
   readonly #http: NestRateLimitOptions['http'];
-  /** What was answered to requests that are under way. */
+  /** What was answered to calls that are under way, by their identity. */
   readonly #answers = new WeakMap<object, Passing>();
 
   constructor(options: NestRateLimitOptions, warn?: (mistake: Mistake) => void) {
-    this.#gate = gate(options, nestReader, ['http'], warn);
+    this.#gate = gate(forCalls(options), nestReader, ['http'], warn);
     this.#handler = options.handler;
     this.#http = options.http;
   }
 
-  /**
-   * A request that comes by twice, because two guards stand there or because a query has many resolvers, is counted once and answered the
-   * same.
-   */
+  /** A call that comes by twice, because two guards stand there or because a query has many resolvers, is counted once and answered the same. */
   pass(context: ExecutionContext): Passing {
-    const found = context.getType() === 'http' ? ofHttp(context) : this.#http?.(context);
-    if (found === undefined) return true;
-    const { request, response } = found;
-    const before = this.#answers.get(request);
+    const call = callOf(context, this.#http);
+    if (call === undefined) return true;
+    const before = this.#answers.get(call.identity);
     if (before !== undefined) return before;
-    const answer = this.#ask(context, request, response);
-    this.#answers.set(request, answer);
+    const answer = this.#ask(context, call);
+    this.#answers.set(call.identity, answer);
     return answer;
   }
 
-  #ask(context: ExecutionContext, request: NestRequest, response: NestResponse): Passing {
+  #ask(context: ExecutionContext, call: Call): Passing {
+    const { response = nobody } = call;
     const raw: ServerResponse = response.raw ?? response;
     let answer: Passing | undefined;
     let later: ((answer: Passing) => void) | undefined;
@@ -49,9 +47,9 @@ export class Limit {
       answer = known;
       later?.(known);
     };
-    admit(this.#gate, request, raw, response, {
+    admit(this.#gate, call, raw, response, {
       proceed: () => answerWith(true),
-      refuse: (refused) => answerWith(this.#refuse(context, refused, response)),
+      refuse: (refused) => answerWith(this.#refuse(context, refused, call.response)),
       fail: (error) => answerWith(Promise.reject(error)),
     });
     return (
@@ -62,18 +60,16 @@ export class Limit {
     );
   }
 
-  async #refuse(context: ExecutionContext, refused: Refused, response: NestResponse): Promise<never> {
+  async #refuse(context: ExecutionContext, refused: Refused, response: NestResponse | undefined): Promise<never> {
     const own = await this.#handler?.(context, refused);
     if (own !== undefined) throw own;
-    sayProblem(response);
+    if (response !== undefined) sayProblem(response);
     throw new RateLimitException(refused);
   }
 }
 
-function ofHttp(context: ExecutionContext): { request: NestRequest; response: NestResponse } {
-  const http = context.switchToHttp();
-  return { request: http.getRequest(), response: http.getResponse() };
-}
+/** Where there is no response: it takes no headers, and never says that it has ended. */
+const nobody: NestResponse = { statusCode: 0, headersSent: true, getHeader() {}, once() {}, off() {} };
 
 const problemType = 'application/problem+json';
 

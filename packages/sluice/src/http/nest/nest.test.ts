@@ -13,13 +13,16 @@ import {
   Module,
   type ModuleMetadata,
   Post,
+  Scope,
   UseGuards,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { ExternalContextCreator } from '@nestjs/core/helpers/external-context-creator.js';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
+import { leakyBucket } from '../../algorithms/leaky-bucket/leaky-bucket.ts';
 import { rules } from '../../limit/rules.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import type { Store } from '../../stores/store.ts';
@@ -357,10 +360,38 @@ describe('what is wrong is told when the application starts', () => {
     }
     class OwnGuard extends RateLimitGuard {}
     Injectable()(OwnGuard);
+    // Made with the first request, when the application has long started.
+    class OwnGuardOfRequest extends RateLimitGuard {}
+    Injectable({ scope: Scope.REQUEST })(OwnGuardOfRequest);
+    class OtherGuardOfRequest implements CanActivate {
+      canActivate() {
+        return true;
+      }
+    }
+    Injectable({ scope: Scope.REQUEST })(OtherGuardOfRequest);
+    @UseGuards(OwnGuardOfRequest)
+    @Controller('fish')
+    class Fish {
+      @Get()
+      all() {
+        return 'fish';
+      }
+    }
     const decorated = [Reports, GuardedReports];
-    const [own, alias] = [
+    const [own, alias, ofRequest, transient, ownOfRequest, aliasOfRequest, madeOfRequest, otherOfRequest] = [
       { provide: APP_GUARD, useClass: OwnGuard },
       { provide: APP_GUARD, useExisting: RateLimitGuard },
+      { provide: APP_GUARD, useClass: RateLimitGuard, scope: Scope.REQUEST },
+      { provide: APP_GUARD, useClass: RateLimitGuard, scope: Scope.TRANSIENT },
+      { provide: APP_GUARD, useClass: OwnGuardOfRequest },
+      { provide: APP_GUARD, useExisting: OwnGuardOfRequest },
+      {
+        provide: APP_GUARD,
+        useFactory: (guard: CanActivate) => guard,
+        inject: [OwnGuardOfRequest],
+        scope: Scope.REQUEST,
+      },
+      { provide: APP_GUARD, useClass: OtherGuardOfRequest },
     ];
 
     // biome-ignore format: aligned rows
@@ -376,6 +407,15 @@ describe('what is wrong is told when the application starts', () => {
       [ 'the module twice, and a guard everywhere',   0, {},                { controllers: [Cats], providers: [everywhere] }, 2 ],
       [ 'the module twice, and a guard before some',  0, {},                { controllers: [Cats, Dogs] }, 2 ],
       [ 'the module twice, and no guard',             2, {},                { controllers: [Cats] }, 2 ],
+      [ 'a guard per request, everywhere',            0, {},                { controllers: [...decorated, Cats], providers: [ofRequest] } ],
+      [ 'a transient guard everywhere',               0, {},                { controllers: [...decorated, Cats], providers: [transient] } ],
+      [ 'its own per request, everywhere',            0, {},                { controllers: [Cats], providers: [ownOfRequest] } ],
+      [ 'one per request that is provided',           0, {},                { controllers: [Cats], providers: [OwnGuardOfRequest, aliasOfRequest] } ],
+      [ 'one per request that a factory is given',    0, {},                { controllers: [Cats], providers: [OwnGuardOfRequest, madeOfRequest] } ],
+      [ 'one per request before a class',             0, {},                { controllers: [...decorated, Cats, Fish] } ],
+      [ 'the module twice, and one per request',      0, {},                { controllers: [Cats], providers: [ofRequest] }, 2 ],
+      [ 'another guard per request',                  1, {},                { controllers: [Cats], providers: [otherOfRequest] } ],
+      [ 'another per request, beside decorators',     1, {},                { controllers: [...decorated, Cats], providers: [otherOfRequest] } ],
     ])('%s: %d', async (_, warnings, options, metadata, modules = 1) => {
       const warned: string[] = [];
       const limits = Array.from({ length: modules }, (_each, i) => {
@@ -688,6 +728,162 @@ describe('what is not HTTP', () => {
     ]);
     expect(headers).toMatchObject({ RateLimit: '"default";r=0;t=60', 'Retry-After': '60' });
     expect(await guard.canActivate(contextOf('graphql', [{}, {}, {}]))).toBe(true);
+  });
+
+  /** The request that opened a socket. */
+  const upgrade = () => ({
+    method: 'GET',
+    url: '/socket',
+    headers: { upgrade: 'websocket' },
+    ip: undefined,
+    socket: { remoteAddress: '203.0.113.9' },
+  });
+
+  describe('and comes by a socket', () => {
+    @RateLimit()
+    @UseGuards(RateLimitGuard)
+    @Injectable()
+    class Chat {
+      @UseGuards(RateLimitGuard)
+      say() {
+        return 'said';
+      }
+    }
+
+    /** Calls the method as Nest's gateways, microservices and resolvers do: with all of its guards. */
+    async function chat(type: string, options: Pick<RateLimitModuleOptions, 'http'> & NestOwnOptions) {
+      const clock = new TestClock();
+      const warned: string[] = [];
+      const usual = { policy: perMinute(2), clock, warn: (text: string) => warned.push(text) };
+      const { app } = await limited({ ...usual, ...options } as RateLimitModuleOptions, { providers: [Chat] });
+      const host = app.get(Chat);
+      const only = { guards: true, interceptors: false, filters: false };
+      const creator = app.get(ExternalContextCreator);
+      const said = [undefined, undefined, undefined] as const;
+      const call = creator.create(host, host.say, 'say', ...said, undefined, only, type);
+      const ask = (...args: unknown[]): Promise<unknown> =>
+        call(...args).catch((error: unknown) => (error instanceof RateLimitException ? error.getStatus() : error));
+      return { ask, clock, warned };
+    }
+
+    const client = () => ({ request: upgrade() });
+
+    it.each([
+      ['ws', (context: ExecutionContext) => context.switchToWs().getClient()],
+      ['rpc', (context: ExecutionContext) => context.switchToRpc().getData()],
+    ])('%s: each message is counted, once by however many guards it has', async (type, http) => {
+      const { ask, clock, warned } = await chat(type, { http });
+      const [one, other] = [client(), client()];
+      expect([await ask(one, 'a'), await ask(one, 'a'), await ask(one, 'a')]).toEqual(['said', 'said', 429]);
+      expect([await ask(other, 'b'), await ask(other, 'b')]).toEqual([429, 429]);
+      clock.advance(60_000);
+      expect(await Promise.all([ask(one, 'c'), ask(one, 'c'), ask(one, 'c')])).toEqual(['said', 'said', 429]);
+      expect(warned).toEqual([]);
+    });
+
+    it('is told of one message at a time, where it comes by several limits', async () => {
+      const told: unknown[] = [];
+      const handler = (_: unknown, { result, problem }: RateLimitException['refused']) =>
+        void told.push([result.tightest?.rule, problem['violated-policies']]);
+      const http = (context: ExecutionContext) => context.switchToWs().getClient();
+      const clock = new TestClock();
+      const store = later(memoryStore({ clock }));
+      const [both, own] = [
+        rateLimit({ policy: perMinute(1), name: 'both', store, http, handler }),
+        rateLimit({ policy: perMinute(1), name: 'own', store, http, handler }),
+      ];
+      const socket = client();
+      const ask = (guard: CanActivate) =>
+        Promise.resolve(
+          guard.canActivate({ ...contextOf('ws', [socket]), switchToWs: () => ({ getClient: () => socket }) } as never),
+        );
+      await ask(both);
+      await ask(own);
+      await expect(Promise.all([ask(both)])).rejects.toThrow('both allows 1');
+      await expect(Promise.all([ask(own)])).rejects.toThrow('own allows 1');
+      expect(told).toEqual([
+        ['both', ['both']],
+        ['own', ['own']],
+      ]);
+    });
+
+    it('needs no response, and is not answered by one that it has', async () => {
+      const setHeader = vi.fn();
+      const response = {
+        statusCode: 101,
+        headersSent: false,
+        setHeader,
+        getHeader() {},
+        once: setHeader,
+        on: setHeader,
+      };
+      const http = (context: ExecutionContext) => ({ ...context.switchToWs().getClient(), response });
+      const { ask } = await chat('ws', { policy: perMinute(1), costAfter: () => 0, http });
+      const socket = client();
+      expect([await ask(socket), await ask(socket)]).toEqual(['said', 429]);
+      expect(setHeader).not.toHaveBeenCalled();
+    });
+
+    it('is refused by what the handler makes of it', async () => {
+      const http = (context: ExecutionContext) => context.switchToWs().getClient();
+      const handler = (context: ExecutionContext, { status }: RateLimitException['refused']) =>
+        new Error(`${context.getType()}: ${status}`);
+      const { ask } = await chat('ws', { policy: perMinute(1), http, handler });
+      const socket = client();
+      expect([await ask(socket), await ask(socket)]).toEqual(['said', new Error('ws: 429')]);
+    });
+
+    it('is held back by a policy that delays', async () => {
+      const http = (context: ExecutionContext) => context.switchToWs().getClient();
+      const policy = leakyBucket({ limit: 1, window: '1s', burst: 1 });
+      const { ask, clock } = await chat('ws', { policy, http });
+      const socket = client();
+      expect(await ask(socket)).toBe('said');
+      const second = vi.fn();
+      const asked = ask(socket).then(second);
+      await vi.waitFor(() => expect(clock.sleeping).toBe(1));
+      expect(second).not.toHaveBeenCalled();
+      clock.advance(1000);
+      await asked;
+      expect(second).toHaveBeenCalledWith('said');
+    });
+
+    it('GraphQL: each operation is counted, once by however many resolvers it has', async () => {
+      const http = (context: ExecutionContext) => ({
+        request: context.getArgByIndex(2).req,
+        response: context.getArgByIndex(2).res,
+      });
+      const { ask, clock, warned } = await chat('graphql', { http });
+      const request = upgrade();
+      const operation = () => {
+        const ofOperation = { req: request };
+        return Promise.all([1, 2, 3].map(() => ask({}, {}, ofOperation, {})));
+      };
+      expect(await operation()).toEqual(['said', 'said', 'said']);
+      expect(await operation()).toEqual(['said', 'said', 'said']);
+      expect(await operation()).toEqual([429, 429, 429]);
+      clock.advance(60_000);
+      expect(await operation()).toEqual(['said', 'said', 'said']);
+      expect(warned).toEqual([]);
+    });
+  });
+
+  it.each<[found: unknown, message: string]>([
+    [null, 'what http returns must be { request, response }, got null. Return undefined where there is no request'],
+    ['request', 'what http returns must be { request, response }, got "request".'],
+    [{}, 'request, which http returns, must be an HTTP request, got undefined. Return undefined where there is none'],
+    [{ req: upgrade() }, 'request, which http returns, must be an HTTP request, got undefined.'],
+    [{ request: { extra: 1 } }, 'request, which http returns, must be an HTTP request, got {"extra":1}.'],
+    [
+      { request: upgrade(), response: null },
+      'response, which http returns, must be the response of Express or of Fastify, got null. Leave it out where there is none',
+    ],
+    [{ request: upgrade(), response: { header: 1 } }, 'or of Fastify, got {"header":1}. Leave it out'],
+    [{ request: upgrade(), response: { raw: {} } }, 'or of Fastify, got {"raw":{}}. Leave it out'],
+  ])('is told what is wrong where http returns %j', async (found, message) => {
+    const guard = rateLimit({ policy: perMinute(1), http: () => found as never });
+    const asked = async () => guard.canActivate(contextOf('graphql', [{}, {}, {}]));
+    await expect(asked()).rejects.toThrow(message);
   });
 });
 

@@ -26,12 +26,12 @@ export type RefusalHandler = (context: ExecutionContext, refused: Refused) => un
 
 interface HttpOfContext<Request> {
   /**
-   * The HTTP request behind a context of another kind, as of GraphQL, and its response; undefined where there is none. Default: nothing but
-   * HTTP is limited.
+   * The HTTP request behind a context of another kind, as of GraphQL, and its response where it has one: a socket has none. Undefined where there
+   * is no request. Default: nothing but HTTP is limited.
    */
   readonly http?: (
     context: ExecutionContext,
-  ) => { readonly request: Request; readonly response: NestResponse } | undefined;
+  ) => { readonly request: Request; readonly response?: NestResponse | undefined } | undefined;
 }
 
 /** What `rateLimit()` takes. */

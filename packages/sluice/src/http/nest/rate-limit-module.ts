@@ -1,6 +1,7 @@
 import { type DynamicModule, type FactoryProvider, Module, type ModuleMetadata, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import type { NestRequest, RateLimitModuleOptions } from './options.ts';
+import { RateLimitGuard } from './rate-limit-guard.ts';
 import { RateLimits } from './rate-limits.ts';
 
 export interface RateLimitModuleAsyncOptions<Request = NestRequest> {
@@ -33,7 +34,8 @@ Module({})(RateLimitModule);
 function moduleWith(options: Provider): DynamicModule {
   const limits: Provider = {
     provide: RateLimits,
-    useFactory: (given: RateLimitModuleOptions, modules: ModulesContainer) => new RateLimits(given, modules),
+    useFactory: (given: RateLimitModuleOptions, modules: ModulesContainer) =>
+      new RateLimits(given, modules, RateLimitGuard),
     inject: [optionsToken, ModulesContainer],
   };
   return { module: RateLimitModule, global: true, providers: [options, limits], exports: [RateLimits] };

@@ -44,6 +44,7 @@ const guardsMade = new WeakMap<ModulesContainer, Set<object>>();
 
 export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
   readonly #modules: ModulesContainer;
+  readonly #guardClass: Type;
   readonly #whole: WholeOptions<NestRequest, NestResponse, RefusalHandler>;
   readonly #http: RateLimitModuleOptions['http'];
   readonly #isGlobal: boolean;
@@ -57,11 +58,13 @@ export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
   readonly #found = new WeakMap<object, WeakMap<object, Limit | false>>();
   #hasStarted = false;
 
-  constructor(options: RateLimitModuleOptions, modules: ModulesContainer) {
+  /** @param guardClass that those who are not made yet are recognised by */
+  constructor(options: RateLimitModuleOptions, modules: ModulesContainer, guardClass: Type) {
     knownFields('rateLimit options', options, `${optionFields} http global limits`);
     const { global = true, limits = {}, http, ...whole } = options;
     this.#isGlobal = oneOf('global', global, [true, false]) as boolean;
     this.#modules = modules;
+    this.#guardClass = guardClass;
     if (!guardsMade.has(modules)) guardsMade.set(modules, new Set());
     this.#http = http;
     this.#whole = inOneStore(whole);
@@ -102,18 +105,26 @@ export class RateLimits implements OnModuleInit, OnApplicationBootstrap {
     const isLocal = (guard: object) =>
       used.some(({ instance, token }) => instance === guard && token === guard.constructor);
     if (!made.every(isLocal)) return true;
+    // For all of them too, but made with the first request: by APP_GUARD, which gives it a name of its own.
+    const isOfRequests = ({ metatype, token, inject }: (typeof used)[number]) =>
+      token !== metatype && [metatype, ...(inject ?? [])].some((one) => this.#isGuard(one));
+    if (used.some(isOfRequests)) return true;
     let isAnyDecorated = false;
     let isAnyBare = false;
     for (const [type, method] of this.#methods()) {
       const said = decoratedBy(method) ?? decoratedBy(type);
       if (said !== undefined) isAnyDecorated ||= said !== false;
       else {
-        const guards = [method, type].flatMap((target) => reflector.get(guardsKey, target as Type) ?? []);
-        if (made.some((guard) => guards.includes(guard.constructor))) return true;
+        const guards: unknown[] = [method, type].flatMap((target) => reflector.get(guardsKey, target as Type) ?? []);
+        if (guards.some((guard) => this.#isGuard(guard))) return true;
         isAnyBare ||= reflector.get(pathKey, method as Type) !== undefined;
       }
     }
     return isAnyDecorated && !(isAnyBare && this.#isGlobal);
+  }
+
+  #isGuard(target: unknown): boolean {
+    return target === this.#guardClass || (target as Partial<Type> | null)?.prototype instanceof this.#guardClass;
   }
 
   *#methods(): Generator<[Type, Method]> {

@@ -35,6 +35,11 @@ RateLimitModule.forRootAsync({
   useFactory: async (limit: number) => ({ policy: gcra({ limit, window: '1m' }) }),
 });
 
+// A socket has no response.
+RateLimitModule.forRoot({ policy, http: (context) => ({ request: context.switchToWs().getClient().request }) });
+// @ts-expect-error there is no limit without a request
+RateLimitModule.forRoot({ policy, http: (context) => ({ response: context.getArgByIndex(1) }) });
+
 // With the requests of the platform, where that is wanted.
 RateLimitModule.forRoot<Request>({ policy, key: (request) => request.get('x-user') });
 RateLimitModule.forRoot<FastifyRequest>({ policy, key: (request) => request.routeOptions.url });
