@@ -71,7 +71,7 @@ const entries = [
   { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_000 },
   { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_000 },
   { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_600 },
-  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_400 },
+  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_900 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {

@@ -15,12 +15,14 @@ export interface Member {
 /** A member, or its id where that is all there is to say. */
 export type MemberOrId<M extends Member> = M | (Member extends M ? string : never);
 
-/** How a call of a member went. `ignored` says nothing about the member: the caller gave up. */
+/** How a call of a member went. `ignored` says nothing about the member, but how long it took at least: the caller gave up. */
 export type PickOutcome = 'ok' | 'failed' | 'ignored';
 
 /** A member, taken until `done`. */
 export interface Picked<M extends Member = Member> {
   readonly member: M;
+  /** The member has answered, and the call goes on: it is not one that stalls, however long this lasts. `healthChecked` learns more of it. */
+  answered?(outcome: PickOutcome): void;
   /** Gives it back. Once; what is said after that does nothing. Default `ok`. */
   done(outcome?: PickOutcome): void;
 }

@@ -50,6 +50,39 @@ export function counts(balancer: Balancer, count: number, key = 'key'): Record<s
   return seen;
 }
 
+/**
+ * Which share of the calls each gets, where all of them answer alike: after 20 ms at even intervals, or both left to chance with that mean
+ * (`isRandom`), so that `underWay` are on average.
+ */
+export function sharesUnderLoad(
+  balancer: Balancer,
+  clock: TestClock,
+  { underWay, isRandom }: { readonly underWay: number; readonly isRandom: boolean },
+): Record<string, number> {
+  const random = seededRandom(11);
+  const about = (meanMs: number) => (isRandom ? -Math.log(1 - random()) * meanMs : meanMs);
+  const calls = 10_000;
+  const seen: Record<string, number> = {};
+  let out: { readonly endMs: number; readonly picked: Picked }[] = [];
+  for (let i = 0; i < calls; i += 1) {
+    const nowMs = clock.now();
+    for (const { endMs, picked } of out) if (endMs <= nowMs) picked.done();
+    out = out.filter(({ endMs }) => endMs > nowMs);
+    const picked = balancer.pick()!;
+    seen[picked.member.id] = (seen[picked.member.id] ?? 0) + 1 / calls;
+    out.push({ endMs: nowMs + about(20), picked });
+    clock.advance(about(20 / underWay));
+  }
+  for (const { picked } of out) picked.done();
+  return seen;
+}
+
+/** From almost idle to busy, in step and by chance. */
+export const everyLoad = [0.5, 1.5, 4, 40].flatMap((underWay) => [
+  { underWay, isRandom: false },
+  { underWay, isRandom: true },
+]);
+
 const ids = ['A', 'B', 'C', 'D', 'E'];
 
 const steps = fc.array(

@@ -42,8 +42,10 @@ export interface Strategy {
   ): Seat | undefined;
   /** `seat.inFlight` has grown by one. */
   taken?(seat: Seat): void;
+  /** A call goes on, and the member has answered it. */
+  answered?(seat: Seat): void;
   /** `seat.inFlight` has fallen by one: a call that was taken at `takenMs` by `now` has ended. */
-  given?(seat: Seat, outcome: PickOutcome, takenMs: number): void;
+  given?(seat: Seat, outcome: PickOutcome, takenMs: number, isAnswered: boolean): void;
   /** Where the strategy needs to know how long calls take. */
   now?(): number;
 }
@@ -175,12 +177,19 @@ class Taken<M extends Member> implements Picked<M> {
   private seat: OwnSeat<M> | undefined;
   private readonly strategy: Strategy;
   private readonly takenMs: number;
+  private isAnswered = false;
 
   constructor(seat: OwnSeat<M>, strategy: Strategy) {
     this.member = seat.member;
     this.seat = seat;
     this.strategy = strategy;
     this.takenMs = strategy.now?.() ?? 0;
+  }
+
+  answered(): void {
+    if (this.seat === undefined) return;
+    this.isAnswered = true;
+    this.strategy.answered?.(this.seat);
   }
 
   done(outcome: PickOutcome = 'ok'): void {
@@ -190,7 +199,7 @@ class Taken<M extends Member> implements Picked<M> {
       throw invalid('outcome', 'one of ok, failed, ignored', outcome);
     this.seat = undefined;
     seat.inFlight -= 1;
-    this.strategy.given?.(seat, outcome, this.takenMs);
+    this.strategy.given?.(seat, outcome, this.takenMs, this.isAnswered);
   }
 }
 

@@ -305,7 +305,11 @@ export function healthChecked<M extends Member = Member>(
     if (picked === undefined) return undefined;
     const watched = all.get(picked.member.id);
     if (watched === undefined) {
-      return { member: picked.member, answered() {}, done: (outcome) => picked.done(outcome) };
+      return {
+        member: picked.member,
+        answered: (outcome) => picked.answered?.(outcome),
+        done: (outcome) => picked.done(outcome),
+      };
     }
     const pass = watched.breaker?.tryPass();
     if (watched.reasons.has('breaker')) lookAtCircuit(watched);
@@ -339,6 +343,7 @@ export function healthChecked<M extends Member = Member>(
       answered(outcome) {
         if (isDone || said !== undefined) return;
         said = outcome;
+        picked.answered?.(outcome);
         if (outcome !== 'ok') {
           end(outcome);
           return;

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { TestClock } from '../../testing/test-clock.ts';
 import type { Member, Picked } from '../balancer.ts';
-import { counts, live } from '../conformance.test-support.ts';
+import { counts, everyLoad, live, sharesUnderLoad } from '../conformance.test-support.ts';
 import { leastConnections } from './least-connections.ts';
 
-/** The rule as a scan: least under way for its weight, then whose turn it is, then who came first. */
+/** The rule as a scan: least under way for its weight, or least to wait where that is nothing; then whose turn it is, then who came first. */
 class Scan {
   readonly members: { id: string; weight: number; inFlight: number; due: number; isIn: boolean }[] = [];
   private turn = 0;
@@ -14,12 +15,23 @@ class Scan {
     member.due = this.turn + 0.5 / member.weight;
   }
 
+  weigh(member: Scan['members'][number], weight: number): void {
+    member.weight = weight;
+    if (member.isIn) member.due = Math.min(member.due, this.turn + 1 / weight);
+  }
+
   pick(except?: string) {
     const possible = this.members.filter(({ id, isIn }) => isIn && id !== except);
-    const load = Math.min(...possible.map(({ inFlight, weight }) => inFlight / weight));
-    const equals = possible.filter(({ inFlight, weight }) => inFlight / weight === load);
-    const due = Math.min(...equals.map((member) => member.due));
-    const chosen = equals.find((member) => member.due === due);
+    // What is left until its turn, where it has nothing under way: at most one call.
+    const loadOf = ({ inFlight, weight, due }: Scan['members'][number]) =>
+      inFlight > 0 ? inFlight / weight : Math.max(0, Math.min(due - this.turn, 1 / weight));
+    const load = Math.min(...possible.map(loadOf));
+    const equals = possible.filter((member) => loadOf(member) === load);
+    // The idle first: a call that it is not its turn for counts as one that is under way.
+    const idle = equals.filter(({ inFlight }) => inFlight === 0);
+    const next = idle.length > 0 ? idle : equals;
+    const due = Math.min(...next.map((member) => member.due));
+    const chosen = next.find((member) => member.due === due);
     if (chosen === undefined) return undefined;
     this.turn = Math.max(this.turn, chosen.due);
     chosen.due = this.turn + 1 / chosen.weight;
@@ -66,6 +78,39 @@ describe('leastConnections', () => {
         for (const [i, weight] of weights.entries()) expect(Math.abs(seen[`m${i}`]! - weight * 100)).toBeLessThan(2);
       }),
     );
+  });
+
+  it.each<[object, number]>([
+    [{ A: 2, B: 1 }, 1.15],
+    [{ A: 5, B: 5, C: 1 }, 1.3],
+    // Calls are whole: with forty under way a tenth of the others is due 1.3, and holds one or two.
+    [{ A: 1, B: 1, C: 1, D: 0.1 }, 1.6],
+  ])('does not give a small member more for being idle, whatever the load: %o', (weights, atMost) => {
+    const members = Object.entries(weights).map(([id, weight]) => ({ id, weight: weight as number }));
+    const total = members.reduce((sum, { weight }) => sum + weight, 0);
+    const { id, weight } = members.at(-1)!;
+    for (const load of everyLoad) {
+      const share = sharesUnderLoad(leastConnections<Member>(members), new TestClock(), load)[id]!;
+      expect(share / (weight / total), JSON.stringify(load)).toBeGreaterThan(0.9);
+      expect(share / (weight / total), JSON.stringify(load)).toBeLessThan(atMost);
+    }
+  });
+
+  it('holds a member that warms up to about its share, and not for longer than that', () => {
+    for (const load of everyLoad) {
+      const balancer = leastConnections<Member>(['A', 'B', 'C', 'D']);
+      balancer.setShare('D', 0.1);
+      expect(sharesUnderLoad(balancer, new TestClock(), load).D! / (0.1 / 3.1)).toBeLessThan(1.6);
+      balancer.setShare('D', 1);
+      expect(sharesUnderLoad(balancer, new TestClock(), load).D!).toBeGreaterThan(0.2);
+    }
+  });
+
+  it('lets one that has grown wait for no longer than one of its new size', () => {
+    const balancer = leastConnections<Member>(['A', { id: 'B', weight: 1e-6 }]);
+    balancer.pick('', { except: new Set(['A']) })!.done();
+    balancer.update('B', { weight: 1 });
+    expect(live(balancer, '6')).toBe('A A B A B A');
   });
 
   it('gives nobody turns that it could have had while it was busy', () => {
@@ -131,7 +176,7 @@ describe('leastConnections', () => {
             model.members.splice(model.members.indexOf(known), 1);
           } else if (what === 'weigh') {
             balancer.update(id, { weight });
-            known.weight = weight;
+            model.weigh(known, weight);
           } else if (what === 'out') {
             balancer.setShare(id, 0);
             known.isIn = false;

@@ -8,7 +8,7 @@
  *                └──────────────────────► time
  *
  * The alarm is quick and the forgiving is slow, because the two mistakes do not cost the same: calls sent to a member that stalls are
- * all lost time, and one that is left alone for a while is only missed.
+ * all lost time, and one that is left alone for a while is only missed. So a call under way counts for as long as it has lasted already.
  */
 import { ForwardTime } from '../../protect/forward-time.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
@@ -26,12 +26,15 @@ export interface PeakEwmaOptions extends BalancerOptions {
 }
 
 interface Latency {
-  ms: number;
+  /** Undefined until a call was measured. */
+  ms: number | undefined;
   atMs: number;
+  /** When it was given the first call since it last answered one. Infinity where none is out that it owes an answer to. */
+  askedMs: number;
 }
 
-// Of a member that was never measured, and has a call out already: worse than any that was.
-const unknownMs = 1e12;
+// Of a member that was never measured, and has a call out already: worse than any that was, whatever their weights.
+const unknownMs = 1e30;
 // What a clock cannot see took this long, and time forgives down to this: else ten calls under way would cost no more than one.
 const shortestMs = 0.001;
 
@@ -46,40 +49,95 @@ export function peakEwma<M extends Member = Member>(
   const seats = new WeightedSeats();
   // Kept while a member is out: it comes back as slow as it went, less what time has forgiven.
   const latencies = new WeakMap<Seat, Latency>();
+  let nowMs = 0;
 
-  function latencyMs(seat: Seat, nowMs: number): number {
-    const latency = latencies.get(seat);
-    if (latency === undefined) return seat.inFlight > 0 ? unknownMs : 0;
-    return Math.max(shortestMs, latency.ms * Math.exp((latency.atMs - nowMs) / decayMs));
+  function faded(ms: number, sinceMs: number): number {
+    return ms * Math.exp((sinceMs - nowMs) / decayMs);
   }
 
-  function observe(seat: Seat, tookMs: number, nowMs: number): void {
+  /**
+   * How long it has owed an answer: calls that do not end are never measured, so a member that stalls would be forgiven while they pile up.
+   * From `decay` on it is forgiven as a peak of that length, else a call that never ends would keep a member out for good.
+   */
+  function silentMs({ askedMs }: Latency): number {
+    const waitedMs = nowMs - askedMs;
+    return waitedMs <= decayMs ? waitedMs : faded(decayMs, askedMs + decayMs);
+  }
+
+  function isForgiven({ askedMs }: Latency): boolean {
+    return nowMs - askedMs > decayMs;
+  }
+
+  function latencyMs(seat: Seat): number {
     const latency = latencies.get(seat);
-    if (latency === undefined || tookMs > latency.ms) {
-      latencies.set(seat, { ms: tookMs, atMs: nowMs });
-      return;
-    }
-    const kept = Math.exp((latency.atMs - nowMs) / decayMs);
-    latency.ms = latency.ms * kept + tookMs * (1 - kept);
+    if (latency === undefined) return 0;
+    const { ms, atMs } = latency;
+    if (ms === undefined && !isForgiven(latency)) return seat.inFlight > 0 ? unknownMs : 0;
+    return Math.max(shortestMs, faded(ms ?? 0, atMs), silentMs(latency));
+  }
+
+  function observe(latency: Latency, tookMs: number): void {
+    const { ms, atMs } = latency;
+    const kept = Math.exp((atMs - nowMs) / decayMs);
+    latency.ms = ms === undefined || tookMs > ms ? tookMs : ms * kept + tookMs * (1 - kept);
     latency.atMs = nowMs;
   }
 
-  function costAt(nowMs: number): (seat: Seat) => number {
-    return (seat) => (latencyMs(seat, nowMs) * (seat.inFlight + 1)) / seat.weight;
+  /** It took at least so long. */
+  function raise(latency: Latency, tookMs: number): void {
+    const { ms, atMs } = latency;
+    // Where nothing is known, a call that was given up soon would make it look quick.
+    if (tookMs <= (ms === undefined ? penaltyMs : faded(ms, atMs))) return;
+    latency.ms = tookMs;
+    latency.atMs = nowMs;
+  }
+
+  function cost(seat: Seat, smaller: number): number {
+    return latencyMs(seat) * (1 + seat.inFlight * (smaller / seat.weight));
+  }
+
+  /**
+   * The draw has seen to the weights. With the weights in the cost as well, a smaller one would hardly ever win; without them, of only two
+   * members each would win half. So the second must be better by more than their weights differ; then it is not by chance.
+   */
+  function isBetter(second: Seat, first: Seat): boolean {
+    const smaller = Math.min(first.weight, second.weight);
+    const larger = Math.max(first.weight, second.weight);
+    return cost(second, smaller) * larger < cost(first, smaller) * smaller;
   }
 
   const strategy: Strategy = {
     came: (seat) => seats.add(seat),
     went: (seat) => seats.remove(seat),
     changed: (seat) => seats.weigh(seat),
-    choose: (_key, _isLeftOut, leftOut) => lesserOfTwo(seats, leftOut, random, costAt(time.now())),
-    given(seat, outcome, takenMs) {
-      if (outcome === 'ignored') return;
-      const nowMs = time.now();
-      const tookMs = nowMs - takenMs;
-      observe(seat, outcome === 'failed' ? Math.max(tookMs, penaltyMs) : tookMs, nowMs);
+    choose(_key, _isLeftOut, leftOut) {
+      nowMs = time.now();
+      return lesserOfTwo(seats, leftOut, random, isBetter);
     },
-    now: () => time.now(),
+    taken(seat) {
+      const latency = latencies.get(seat);
+      if (latency === undefined) latencies.set(seat, { ms: undefined, atMs: nowMs, askedMs: nowMs });
+      else if (latency.askedMs > nowMs) latency.askedMs = nowMs;
+      else if (isForgiven(latency)) {
+        // It is tried again, and owes a new answer.
+        latency.ms = latencyMs(seat);
+        latency.atMs = nowMs;
+        latency.askedMs = nowMs;
+      }
+    },
+    answered(seat) {
+      latencies.get(seat)!.askedMs = Number.POSITIVE_INFINITY;
+    },
+    given(seat, outcome, takenMs, isAnswered) {
+      nowMs = time.now();
+      const tookMs = nowMs - takenMs;
+      const latency = latencies.get(seat)!;
+      // Who gave up has heard nothing of the others that are out.
+      if (outcome !== 'ignored' || seat.inFlight === 0) latency.askedMs = Number.POSITIVE_INFINITY;
+      if (outcome !== 'ignored') observe(latency, outcome === 'failed' ? Math.max(tookMs, penaltyMs) : tookMs);
+      else if (!isAnswered) raise(latency, tookMs);
+    },
+    now: () => nowMs,
   };
   return balancerOf(strategy, members);
 }

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { TestClock } from '../../testing/test-clock.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import type { Member, Picked } from '../balancer.ts';
-import { counts } from '../conformance.test-support.ts';
+import { counts, everyLoad, sharesUnderLoad } from '../conformance.test-support.ts';
 import { shortestQueue } from './shortest-queue.ts';
 
 describe('shortestQueue', () => {
-  it('takes one that nobody has fewer calls than, whatever happens', () => {
+  it('takes one that nobody has fewer calls than who has all of its share, whatever happens', () => {
     const step = fc.record({
       what: fc.constantFrom('pick', 'pick', 'pick', 'except', 'done', 'done', 'share', 'weigh', 'add', 'remove'),
       which: fc.nat({ max: 7 }),
@@ -32,7 +33,11 @@ describe('shortestQueue', () => {
             expect(picked === undefined).toBe(lengths.size === 0);
             if (picked === undefined) continue;
             out.push(picked);
-            expect(lengths.get(picked.member.id)).toBe(Math.min(...lengths.values()));
+            const warm = new Set(balancer.stats().flatMap(({ id, share }) => (share === 1 ? [id] : [])));
+            const shortest = Math.min(...[...lengths].flatMap(([id, length]) => (warm.has(id) ? [length] : [])));
+            const length = lengths.get(picked.member.id)!;
+            if (warm.has(picked.member.id)) expect(length).toBe(shortest);
+            else expect(length).toBeLessThanOrEqual(shortest);
           } else if (what === 'done') out.splice(call % Math.max(1, out.length), 1)[0]?.done();
           else if (!known.has(id)) {
             balancer.add(id);
@@ -75,10 +80,37 @@ describe('shortestQueue', () => {
     for (const pair of ['AA', 'AB', 'BA', 'CD', 'DC', 'DD']) expect(after[pair]! / 40_000).toBeCloseTo(1 / 16, 2);
   });
 
-  it('holds a member that warms up to its share of what the others have', () => {
+  it('holds a member that warms up to its share of the calls, idle or not', () => {
+    for (const load of everyLoad) {
+      const clock = new TestClock();
+      const balancer = shortestQueue<Member>(['A', 'B', 'C', 'D'], { random: seededRandom(4) });
+      balancer.setShare('D', 0.1);
+      const share = sharesUnderLoad(balancer, clock, load).D! / (0.1 / 3.1);
+      expect(share, JSON.stringify(load)).toBeGreaterThan(0.5);
+      expect(share, JSON.stringify(load)).toBeLessThan(1.2);
+      balancer.setShare('D', 1);
+      expect(sharesUnderLoad(balancer, clock, load).D!).toBeCloseTo(0.25, 1);
+    }
+  });
+
+  it('holds one that warms up to its share of what the others have under way', () => {
     const balancer = shortestQueue<Member>(['A', 'B'], { random: seededRandom(4) });
     balancer.setShare('B', 0.1);
-    for (let i = 0; i < 22; i += 1) balancer.pick();
-    expect(balancer.stats().map(({ inFlight }) => inFlight)).toEqual([20, 2]);
+    for (let i = 0; i < 2200; i += 1) balancer.pick();
+    const [a, b] = balancer.stats().map(({ inFlight }) => inFlight) as [number, number];
+    expect(b / a).toBeGreaterThan(0.08);
+    expect(b / a).toBeLessThanOrEqual(0.1 + 0.01);
+  });
+
+  it('where all of them warm up, goes by their shares, and by what they have', () => {
+    for (const load of everyLoad) {
+      const balancer = shortestQueue<Member>(['A', 'B', 'C'], { random: seededRandom(5) });
+      balancer.setShare('A', 0.5);
+      balancer.setShare('B', 0.5);
+      balancer.setShare('C', 0.1);
+      const { A, B, C } = sharesUnderLoad(balancer, new TestClock(), load);
+      expect(A! / B!).toBeCloseTo(1, 0);
+      expect(C! / (1 / 11), JSON.stringify(load)).toBeLessThan(1.7);
+    }
   });
 });

@@ -6,7 +6,8 @@
  *      2   A
  *      5   C
  *
- * A member that warms up counts each of its calls as if it were several: as many as its share goes into one.
+ * A member that warms up is on no level: where nobody else is idle it would be the first whenever it is, and be given as much as the
+ * others. It goes when it is drawn by weight among all, and nobody has less; each of its calls counts as several, as its share says.
  */
 import type { Balancer, BalancerOptions, Member, MemberOrId } from '../balancer.ts';
 import { readBalancerOptions } from '../balancer-options.ts';
@@ -33,6 +34,9 @@ class Levels implements Strategy {
   private readonly levelOf = new Map<Seat, Level>();
   /** Levels that nobody is on, for the next that is needed: calls that come one by one would make and drop one each. */
   private readonly spare: Level[] = [];
+  /** Those with less than all of their share, and everybody with them: what a draw by weight needs. */
+  private readonly warming = new Set<Seat>();
+  private readonly all = new WeightedSeats();
   private readonly random: () => number;
 
   constructor(random: () => number) {
@@ -40,18 +44,15 @@ class Levels implements Strategy {
   }
 
   came(seat: Seat): void {
-    const length = seat.inFlight / seat.share;
-    const level = this.byLength.get(length) ?? this.open(length);
-    level.seats.add(seat);
-    this.levelOf.set(seat, level);
+    this.all.add(seat);
+    if (seat.share < 1) this.warming.add(seat);
+    else this.enter(seat);
   }
 
   went(seat: Seat): void {
-    const level = this.levelOf.get(seat);
-    if (level === undefined) return;
-    this.levelOf.delete(seat);
-    level.seats.remove(seat);
-    if (level.seats.size === 0) this.close(level);
+    this.all.remove(seat);
+    this.warming.delete(seat);
+    this.leave(seat);
   }
 
   changed(seat: Seat): void {
@@ -61,18 +62,45 @@ class Levels implements Strategy {
 
   choose(_key: string | undefined, _isLeftOut: unknown, leftOut: readonly Seat[]): Seat | undefined {
     for (const seat of leftOut) this.went(seat);
-    const chosen = this.lowestFirst.first?.seats.draw(this.random());
+    const chosen = this.warming.size === 0 ? this.shortest() : this.drawnOrShortest();
     for (const seat of leftOut) this.came(seat);
     return chosen;
   }
 
   taken(seat: Seat): void {
-    this.changed(seat);
+    this.given(seat);
   }
 
   given(seat: Seat): void {
     // One that has gone still has calls to end.
-    if (this.levelOf.has(seat)) this.changed(seat);
+    if (!this.levelOf.has(seat)) return;
+    this.leave(seat);
+    this.enter(seat);
+  }
+
+  private shortest(): Seat | undefined {
+    return this.lowestFirst.first?.seats.draw(this.random());
+  }
+
+  private drawnOrShortest(): Seat {
+    const drawn = this.all.draw(this.random())!;
+    if (!this.warming.has(drawn)) return this.shortest()!;
+    const other = this.shortest() ?? this.all.drawWithout([drawn], this.random());
+    return other !== undefined && lengthOf(other) < lengthOf(drawn) ? other : drawn;
+  }
+
+  private enter(seat: Seat): void {
+    const level = this.byLength.get(seat.inFlight) ?? this.open(seat.inFlight);
+    level.seats.add(seat);
+    this.levelOf.set(seat, level);
+  }
+
+  private leave(seat: Seat): void {
+    const level = this.levelOf.get(seat);
+    if (level === undefined) return;
+    this.levelOf.delete(seat);
+    level.seats.remove(seat);
+    if (level.seats.size === 0) this.close(level);
   }
 
   private open(length: number): Level {
@@ -88,4 +116,8 @@ class Levels implements Strategy {
     this.lowestFirst.remove(level);
     this.spare.push(level);
   }
+}
+
+function lengthOf({ inFlight, share }: Seat): number {
+  return inFlight / share;
 }

@@ -23,11 +23,11 @@ export function twoChoices<M extends Member = Member>(
     came: (seat) => seats.add(seat),
     went: (seat) => seats.remove(seat),
     changed: (seat) => seats.weigh(seat),
-    choose: (_key, _isLeftOut, leftOut) => lesserOfTwo(seats, leftOut, random, load),
+    choose: (_key, _isLeftOut, leftOut) => lesserOfTwo(seats, leftOut, random, hasLess),
   };
   return balancerOf(strategy, members);
 }
 
-function load({ inFlight, weight }: Seat): number {
-  return inFlight / weight;
+function hasLess(second: Seat, first: Seat): boolean {
+  return second.inFlight / second.weight < first.inFlight / first.weight;
 }
