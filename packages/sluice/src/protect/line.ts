@@ -45,6 +45,8 @@ export class Line<T> {
     else this.head = link.after;
     if (link.after) link.after.before = link.before;
     else this.tail = link.before;
+    // Its owner may hold it for as long as a task hangs. With it, it would hold everybody who ever came after.
+    link.before = link.after = undefined;
     this.length -= 1;
     return true;
   }

@@ -8,6 +8,9 @@ it('takes the time of the clock, or the one that is given', () => {
   expect(moments.now()).toBe(100);
   expect(moments.now(150)).toBe(150);
   expect(new Moments(clock).now(5)).toBe(5);
+  expect(moments.isGiven).toBe(true);
+  moments.now();
+  expect(moments.isGiven).toBe(false);
 });
 
 it('takes a given time that is earlier for the latest seen', () => {

@@ -8,6 +8,8 @@ import { type Clock, checkTime } from '../vocabulary/clock.ts';
 export class Moments {
   /** The last that was asked for. Whoever only takes somebody out reads no clock: times may all be the caller's. */
   latestMs = Number.NEGATIVE_INFINITY;
+  /** Whether the caller gave that. Then the clock may go by another time altogether. */
+  isGiven = false;
   private readonly clock: Clock;
   private readMs = Number.NEGATIVE_INFINITY;
   /** How far the clock has stepped back altogether. */
@@ -18,6 +20,7 @@ export class Moments {
   }
 
   now(atMs?: number): number {
+    this.isGiven = atMs !== undefined;
     this.latestMs = Math.max(this.latestMs, atMs === undefined ? this.read() : checkTime(atMs));
     return this.latestMs;
   }

@@ -57,3 +57,33 @@ it('knows tenants by names of any characters', () => {
   for (const tenant of ['\ud800', '\udc00', '\ud800', '__proto__', 'é']) wait(tenant);
   expect(turns(5, 10)).toBe('\ud800 \udc00 __proto__ é \ud800');
 });
+
+it.each([1, 3])('a stream that had to wait lets nobody starve for it: %i places beside it', (places) => {
+  const { level, clock, wait } = begin(10);
+  level.take(wait('stream'), clock.now());
+  /** Who has the places, where each of these wants all of them. */
+  const round = (...tenants: string[]) => {
+    for (const tenant of tenants) for (let n = 0; n < places; n += 1) wait(tenant);
+    const begun = Array.from({ length: places }, () => {
+      const waiter = level.candidate(clock.now(), never)!;
+      return { tenant: waiter.tenant, account: level.take(waiter, clock.now()) };
+    });
+    clock.advance(100);
+    for (const { account } of begun) level.ended(account, 100, clock.now());
+    return begun.map(({ tenant }) => tenant);
+  };
+  for (let n = 0; n < 100; n += 1) round('a');
+  const served = Array.from({ length: 50 }, () => round('a', 'b')).flat();
+  const ofA = served.filter((tenant) => tenant === 'a').length;
+  expect(Math.abs(ofA - 25 * places)).toBeLessThanOrEqual(places);
+});
+
+it('a newcomer begins where whoever is under way has come to by then', () => {
+  const { level, clock, wait, turns } = begin(10);
+  const account = level.take(wait('a'), clock.now());
+  clock.advance(1000);
+  for (let n = 0; n < 4; n += 1) wait('b');
+  level.ended(account, 1000, clock.now());
+  for (let n = 0; n < 4; n += 1) wait('a');
+  expect(turns(6, 10)).toBe('b a b a b a');
+});

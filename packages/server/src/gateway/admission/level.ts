@@ -55,12 +55,12 @@ export class Level {
   }
 
   add(waiter: Waiter, nowMs: number): void {
-    const account = this.accountOf(waiter.tenant);
+    const account = this.accountOf(waiter.tenant, nowMs);
     const { line, name } = account;
     waiter.account = account;
     waiter.inAccount = line.add(waiter);
     if (line.length === 1) {
-      this.fair.wake(name);
+      this.fair.wake(name, nowMs);
       account.sinceMs = nowMs;
       account.inPassedOver = this.passedOver.add(account);
     }
@@ -110,7 +110,7 @@ export class Level {
 
   /** A request that had found a free place has ended while others wait. */
   endedWithoutWaiting(tenant: string, beganMs: number, nowMs: number): void {
-    const account = this.accountOf(tenant);
+    const account = this.accountOf(tenant, nowMs);
     this.fair.charge(account.name, Math.max(0, nowMs - Math.max(beganMs, this.busySinceMs)));
     this.forgetIfIdle(account);
   }
@@ -147,14 +147,14 @@ export class Level {
     account.inPassedOver = undefined;
   }
 
-  private accountOf(tenant: string): Account {
+  private accountOf(tenant: string, nowMs: number): Account {
     const known = this.accounts.get(tenant);
     if (known) return known;
-    if (this.accounts.size >= this.mostTenants && tenant !== nobody) return this.accountOf(nobody);
+    if (this.accounts.size >= this.mostTenants && tenant !== nobody) return this.accountOf(nobody, nowMs);
     // A copy: what was cut out of a request's head would keep all of that head in memory, for as long as the name is remembered.
     const name = Buffer.from(tenant, 'utf16le').toString('utf16le');
     const weight = this.settings.weightOf(name);
-    this.fair.add(name, { weight });
+    this.fair.add(name, { weight }, nowMs);
     this.fair.block(name);
     const account: Account = {
       name,

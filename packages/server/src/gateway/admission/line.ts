@@ -32,11 +32,13 @@ export class Line<T> {
 
   /** Somebody who is in it. */
   remove(place: InLine<T>): void {
-    const { before, after } = place as Link<T>;
-    if (before) before.after = after;
-    else this.head = after;
-    if (after) after.before = before;
-    else this.tail = before;
+    const link = place as Link<T>;
+    if (link.before) link.before.after = link.after;
+    else this.head = link.after;
+    if (link.after) link.after.before = link.before;
+    else this.tail = link.before;
+    // Whoever still holds it must not hold everybody who came after.
+    link.before = link.after = undefined;
     this.length -= 1;
   }
 }

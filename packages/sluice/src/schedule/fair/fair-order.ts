@@ -28,7 +28,8 @@ export class FairOrder implements Order {
     this.loads = isLastAskedFor ? new Map() : undefined;
   }
 
-  add(waiting: Waiting): void {
+  add(waiting: Waiting, nowMs: number): void {
+    this.time.passTo(nowMs);
     const tenant = this.time.find(waiting.tenant) ?? this.time.add(waiting.tenant, niceZeroWeight, true);
     tenant.line ??= new Line();
     waiting.place = tenant.line.add(waiting);

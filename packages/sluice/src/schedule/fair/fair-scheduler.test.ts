@@ -292,6 +292,103 @@ describe('several at once', () => {
     expect(virtualMs(scheduler, 'b')).toBe(100);
   });
 
+  it.each([
+    // tasks of a begin at   weight   b comes at   and begins at
+    [[0], 1024, 100, 100],
+    [[0], 2048, 100, 50],
+    [[0, 60], 1024, 100, 140], // each counts from when it began
+    [[80], 1024, 20, 0], //       an earlier time than was seen: nothing is minted
+  ])('tasks under way since %j, of weight %i: who comes at %i begins at %i', (begins, weight, atMs, expectedMs) => {
+    const scheduler = begin();
+    scheduler.add('a', { weight });
+    for (const beginMs of begins) scheduler.begin('a', beginMs);
+    scheduler.add('b', {}, atMs);
+    expect(virtualMs(scheduler, 'b')).toBe(expectedMs);
+    expect(virtualMs(scheduler, 'a')).toBe(0); // charged when it ends
+  });
+
+  it('reads the clock for those who come and wake, unless the times are the caller’s', () => {
+    const clock = new TestClock();
+    const [read, given] = [fairScheduler({ clock }), fairScheduler({ clock })];
+    for (const scheduler of [read, given]) for (const tenant of 'ab') scheduler.add(tenant);
+    for (const scheduler of [read, given]) scheduler.block('b');
+    read.begin('a');
+    given.begin('a', 0);
+    given.next(40);
+    clock.advance(1000);
+    for (const scheduler of [read, given]) {
+      scheduler.wake('b');
+      scheduler.add('c');
+    }
+    expect([virtualMs(read, 'b'), virtualMs(read, 'c')]).toEqual([1000, 1000]);
+    expect([virtualMs(given, 'b'), virtualMs(given, 'c')]).toEqual([40, 40]);
+  });
+
+  it.each(['awake', 'asleep'])('a task that lasts holds nobody’s clock back: its tenant is %s', (stream) => {
+    const scheduler = begin();
+    for (const tenant of ['stream', 'a', 'b']) scheduler.add(tenant);
+    scheduler.begin('stream', 0);
+    scheduler.block('b');
+    if (stream === 'asleep') scheduler.block('stream');
+    let nowMs = 0;
+    const serve = (tenant: string) => {
+      scheduler.begin(tenant, nowMs);
+      nowMs += 10;
+      scheduler.end(tenant, 10, nowMs);
+      return tenant;
+    };
+    for (let n = 0; n < 1000; n += 1) serve('a');
+    scheduler.wake('b', nowMs);
+    scheduler.add('newcomer', {}, nowMs);
+    const served = Array.from({ length: 300 }, () => serve(scheduler.next(nowMs)!));
+    for (const tenant of ['a', 'b', 'newcomer'])
+      expect(Math.abs(served.filter((one) => one === tenant).length - 100)).toBeLessThanOrEqual(1);
+  });
+
+  it('nor does it where others have more places than it has', () => {
+    const scheduler = begin();
+    for (const tenant of ['stream', 'a']) scheduler.add(tenant);
+    scheduler.begin('stream', 0);
+    scheduler.block('stream');
+    for (let atMs = 0; atMs < 10_000; atMs += 10) {
+      for (let place = 0; place < 3; place += 1) scheduler.begin('a', atMs);
+      for (let place = 0; place < 3; place += 1) scheduler.end('a', 10, atMs + 10);
+    }
+    scheduler.add('b', {}, 10_000);
+    expect(virtualMs(scheduler, 'a')).toBe(30_000);
+    expect(virtualMs(scheduler, 'b')).toBe(30_000);
+    // It has had 10,000, and wanted no more: that is no credit either.
+    scheduler.wake('stream', 10_000);
+    scheduler.end('stream', 10_000, 10_000);
+    expect(virtualMs(scheduler, 'stream')).toBe(30_000);
+  });
+
+  it('who falls asleep with something under way and wakes again pays for it once', () => {
+    const scheduler = begin();
+    for (const tenant of 'ab') scheduler.add(tenant);
+    scheduler.begin('a', 0);
+    scheduler.block('a');
+    scheduler.begin('b', 0);
+    scheduler.end('b', 100, 100);
+    scheduler.wake('a', 60);
+    scheduler.end('a', 130, 130);
+    expect(virtualMs(scheduler, 'a')).toBe(130);
+  });
+
+  it('forgets who has left also while a task lasts', () => {
+    const scheduler = begin();
+    scheduler.add('stream');
+    scheduler.begin('stream', 0);
+    scheduler.block('stream');
+    for (let n = 0; n < 1000; n += 1) {
+      scheduler.add(`${n}`, {}, n);
+      scheduler.begin(`${n}`, n);
+      scheduler.end(`${n}`, 50, n);
+      scheduler.remove(`${n}`);
+    }
+    expect(scheduler.stats()).toMatchObject({ tenants: 1, remembered: 0 });
+  });
+
   it('the minimum never falls, not even where something begins for one who slept behind it', () => {
     const scheduler = begin();
     for (const tenant of 'ab') scheduler.add(tenant);
@@ -410,6 +507,23 @@ describe('running tasks', () => {
     scheduler.close();
     expect(servedMs.a! / servedMs.b!).toBeGreaterThan(2.9);
     expect(servedMs.a! / servedMs.b!).toBeLessThan(3.1);
+  });
+
+  it.each([2, 5])('one of %i places hangs: no newcomer starves the others for it', async (concurrency) => {
+    const { clock, scheduler, log, run } = start({ concurrency });
+    const hanging = new AbortController();
+    const hangs = () => new Promise<void>((resolve) => hanging.signal.addEventListener('abort', () => resolve()));
+    const stream = scheduler.run(hangs, { tenant: 'stream' });
+    for (let n = 0; n < 200 * (concurrency - 1); n += 1) run('a', 10);
+    await clock.pass(1000);
+    log.length = 0;
+    for (let n = 0; n < 100 * (concurrency - 1); n += 1) run('b', 10);
+    await clock.pass(500);
+    const turns = log.filter((tenant) => tenant === 'a').length / log.length;
+    expect(turns).toBeGreaterThan(0.45);
+    expect(turns).toBeLessThan(0.55);
+    hanging.abort();
+    await stream;
   });
 
   it('lets a tenant that is told to sleep wait, and nobody else', async () => {

@@ -44,15 +44,18 @@ export interface FairSchedulerStats extends SchedulerStats {
   readonly tenants: number;
   /** Have left, and are remembered until they owe nothing. */
   readonly remembered: number;
-  /** The least that anybody awake was charged. It never falls, and newcomers begin there. */
+  /** What whoever goes next has had, or whoever began last if that is less, with what is under way by then. It never falls, and newcomers begin there. */
   readonly minimumVirtualMs: number;
 }
 
 export interface FairScheduler extends Scheduler {
   /** Runs the task when its tenant's turn comes, charges the tenant for it, and answers as the task does. Throws as `PriorityScheduler.run` does where it is not run. */
   run<R>(task: ProtectedCall<R>, options: FairTaskOptions): Promise<R>;
-  /** A newcomer, awake; or another share for a tenant that is there. Throws `queue-full` where there are too many. */
-  add(tenant: string, share?: TenantShare): void;
+  /**
+   * A newcomer, awake; or another share for a tenant that is there. Throws `queue-full` where there are too many. The time matters only
+   * while something is under way, here and in `wake`: without one it is the last that was given, or the clock's where that was read.
+   */
+  add(tenant: string, share?: TenantShare, atMs?: number): void;
   /** Who has had least of those who are awake; it changes nothing. `undefined` where nobody is. The time matters only between `begin` and `end`. */
   next(atMs?: number): string | undefined;
   /** It has had so much more. */
@@ -66,7 +69,7 @@ export interface FairScheduler extends Scheduler {
   /** It sleeps from now on. False where there is no such tenant. */
   block(tenant: string): boolean;
   /** It is awake, with what it owes and without what it did not use. False where there is no such tenant. */
-  wake(tenant: string): boolean;
+  wake(tenant: string, atMs?: number): boolean;
   /** It goes, and so do its tasks that wait. What it owes is remembered until the others have caught up. False where there is no such tenant. */
   remove(tenant: string): boolean;
   /** How a tenant stands; `undefined` where there is no such tenant. */
@@ -90,6 +93,10 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
 
   const momentOf = (atMs: number | undefined) =>
     time.isTimed || atMs !== undefined ? runner.moments.now(atMs) : Number.NEGATIVE_INFINITY;
+
+  /** For those to whom no time need be given: where others are, they are not mixed with the clock's. */
+  const momentOfComing = (atMs: number | undefined) =>
+    atMs === undefined && runner.moments.isGiven ? runner.moments.latestMs : momentOf(atMs);
 
   function setBlocked(name: string, isBlocked: boolean): boolean {
     const tenant = time.find(name);
@@ -118,7 +125,8 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
       checkTask(taskOptions, fieldsOfRun);
       return runner.run(task, taskOptions, { tenant: nameOf(taskOptions.tenant) });
     },
-    add(name, share = {}) {
+    add(name, share = {}, atMs) {
+      time.passTo(momentOfComing(atMs));
       const tenant = time.add(nameOf(name), weightOf(share), false);
       tenant.isKept = true;
       order.weigh(tenant);
@@ -146,7 +154,10 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
       return ticking?.name;
     },
     block: (name) => setBlocked(name, true),
-    wake: (name) => setBlocked(name, false),
+    wake(name, atMs) {
+      time.passTo(momentOfComing(atMs));
+      return setBlocked(name, false);
+    },
     remove,
     view(name) {
       const tenant = time.find(name);

@@ -9,9 +9,14 @@
  *         of those who                               who wakes up before it keeps its place: sleeping
  *         are not asleep                             neither earns credit nor erases debt
  *
- * The minimum never falls. Where several tasks run at once, one is charged an estimate when it begins (or what it has taken by now,
- * if that is more), and what it really took when it ends: else whoever is first would get all the places before it is charged for
- * the first. Estimates decide who goes next and nothing else: the minimum is of what was really charged.
+ * Where several tasks run at once, one is charged an estimate when it begins (or what it has taken by now, if that is more), and what it
+ * really took when it ends: else whoever is first would get all the places before it is charged for the first. Estimates decide who goes
+ * next and nothing else.
+ *
+ * The minimum is, as in Linux, of two: who goes next, and who began last of those who have something under way. It never falls. What
+ * counts is what each has really had: what it was charged, and what its tasks under way have taken by now. Without the latter one task that
+ * lasts would stop the minimum, and whoever comes or wakes meanwhile would starve all who have worked since. And were all counted who have
+ * something under way, a stream on one place would hold the minimum back while others have the rest: its tenant sleeps, and wants no more.
  *
  * A tenant that leaves is remembered for as long as it has had more than the minimum: else it would leave and come back to be rid of it.
  */
@@ -45,14 +50,15 @@ export interface Tenant extends InHeap {
   beginsMs: number;
   /** How long a task of it takes as a rule. NaN: not known yet. */
   usualMs: number;
-  underWay: UnderWay | undefined;
+  begun: Begun | undefined;
   /** Its tasks that wait, where tasks are run. */
   line: Line<Waiting> | undefined;
 }
 
-/** Where a tenant stands among those who have something under way. */
-interface UnderWay extends InHeap {
+/** Where a tenant stands among those who have something under way: who began last is first. */
+interface Begun extends InHeap {
   readonly tenant: Tenant;
+  turn: number;
 }
 
 // Until something is known: it only has to be more than nothing, so that places go round.
@@ -70,9 +76,10 @@ export class VirtualTime {
   private readonly awake = new IndexedHeap<Tenant>((a, b) =>
     a.rankMs === b.rankMs ? a.turn < b.turn : a.rankMs < b.rankMs,
   );
-  private readonly underWay = new IndexedHeap<UnderWay>((a, b) => a.tenant.virtualMs < b.tenant.virtualMs);
+  private readonly begun = new IndexedHeap<Begun>((a, b) => a.turn > b.turn);
   private readonly gone = new IndexedHeap<Tenant>((a, b) => a.virtualMs < b.virtualMs);
   private turns = 0;
+  private nowMs = Number.NEGATIVE_INFINITY;
   private originMs = Number.NaN;
   private usualMs = Number.NaN;
   /** Of those who had to be forgotten too early: newcomers begin no earlier, for any of them could be one of those. */
@@ -89,7 +96,12 @@ export class VirtualTime {
 
   /** Whether some have tasks under way: then who is first depends on the time. */
   get isTimed(): boolean {
-    return this.underWay.size > 0;
+    return this.begun.size > 0;
+  }
+
+  /** It is so late by now, or later. What is under way has taken as much more. */
+  passTo(nowMs: number): void {
+    this.nowMs = Math.max(this.nowMs, nowMs);
   }
 
   find(name: string): Tenant | undefined {
@@ -105,6 +117,7 @@ export class VirtualTime {
 
   /** A newcomer, or one that comes back: with what it owes. Awake unless it is idle. Of one that is here, only the weight changes. */
   add(name: string, weight: number, isIdle: boolean): Tenant {
+    this.raiseMinimum();
     const old = this.tenants.get(name);
     if (old) {
       old.weight = weight;
@@ -140,8 +153,9 @@ export class VirtualTime {
 
   /** Who has had least of those who are awake. The time matters only while something is under way. */
   first(nowMs: number): Tenant | undefined {
+    this.passTo(nowMs);
     for (let first = this.awake.first; first; first = this.awake.first) {
-      const rankMs = first.running === 0 ? first.rankMs : this.rankOf(first, nowMs);
+      const rankMs = first.running === 0 ? first.rankMs : this.rankOf(first);
       if (rankMs <= first.rankMs) return first;
       // What it has under way takes longer than was thought. Ranks only grow by time, so whoever is first after this is.
       first.rankMs = rankMs;
@@ -152,7 +166,6 @@ export class VirtualTime {
 
   charge(tenant: Tenant, elapsedMs: number): void {
     tenant.virtualMs += (elapsedMs * niceZeroWeight) / tenant.weight;
-    if (tenant.underWay) this.underWay.moved(tenant.underWay);
     if (tenant.hasLeft) this.gone.moved(tenant);
     this.rank(tenant);
     this.raiseMinimum();
@@ -160,19 +173,24 @@ export class VirtualTime {
 
   /** A task of it begins. */
   begin(tenant: Tenant, nowMs: number): void {
+    this.passTo(nowMs);
     if (Number.isNaN(this.originMs)) this.originMs = nowMs;
     const usualMs = Number.isNaN(tenant.usualMs) ? this.usualMs : tenant.usualMs;
     tenant.running += 1;
     tenant.estimatesMs += Number.isNaN(usualMs) ? firstEstimateMs : usualMs;
     tenant.beginsMs += nowMs - this.originMs;
-    tenant.underWay ??= { heapIndex: -1, tenant };
-    if (tenant.running === 1) this.underWay.push(tenant.underWay);
     this.rank(tenant);
+    tenant.begun ??= { heapIndex: -1, tenant, turn: 0 };
+    tenant.begun.turn = tenant.turn;
+    if (tenant.running === 1) this.begun.push(tenant.begun);
+    else this.begun.moved(tenant.begun);
+    this.raiseMinimum();
   }
 
   /** A task of it that began has ended. False where none is under way. */
   end(tenant: Tenant, elapsedMs: number, nowMs: number): boolean {
     if (tenant.running === 0) return false;
+    this.passTo(nowMs);
     tenant.estimatesMs -= tenant.estimatesMs / tenant.running;
     tenant.beginsMs -= nowMs - elapsedMs - this.originMs;
     tenant.running -= 1;
@@ -182,17 +200,24 @@ export class VirtualTime {
     // The minimum is raised while it still counts: else it would stand still where tenants come one by one, and none be forgotten.
     this.charge(tenant, elapsedMs);
     if (tenant.running === 0) {
-      this.underWay.remove(tenant.underWay!);
+      this.begun.remove(tenant.begun!);
       if (tenant.hasLeft) this.gone.push(tenant);
       this.raiseMinimum();
     }
     return true;
   }
 
-  private rankOf(tenant: Tenant, nowMs: number): number {
-    if (tenant.running === 0) return tenant.virtualMs;
-    const takenMs = tenant.running * (nowMs - this.originMs) - tenant.beginsMs;
-    return tenant.virtualMs + (Math.max(tenant.estimatesMs, takenMs) * niceZeroWeight) / tenant.weight;
+  /** What its tasks under way have taken by now. Never less than nothing, whatever the caller says that others of them took. */
+  private takenMs({ running, beginsMs }: Tenant): number {
+    return running === 0 ? 0 : Math.max(0, running * (this.nowMs - this.originMs) - beginsMs);
+  }
+
+  private hadMs(tenant: Tenant): number {
+    return tenant.virtualMs + (this.takenMs(tenant) * niceZeroWeight) / tenant.weight;
+  }
+
+  private rankOf(tenant: Tenant): number {
+    return tenant.virtualMs + (Math.max(tenant.estimatesMs, this.takenMs(tenant)) * niceZeroWeight) / tenant.weight;
   }
 
   /** After a charge or a change: behind those with the same rank, and with no more than is sure. */
@@ -220,19 +245,18 @@ export class VirtualTime {
   }
 
   private getUp(tenant: Tenant): void {
-    tenant.virtualMs = Math.max(tenant.virtualMs, this.minimumMs);
-    if (tenant.underWay) this.underWay.moved(tenant.underWay);
+    this.raiseMinimum();
+    // With what it has under way it must not be behind the minimum; without it, it may: that is charged when it ends.
+    tenant.virtualMs += Math.max(0, this.minimumMs - this.hadMs(tenant));
     this.rank(tenant);
     this.awake.push(tenant);
     this.raiseMinimum();
   }
 
   private raiseMinimum(): void {
-    // The first may be ranked by estimates, but then what it was really charged is among those under way.
-    const awakeMs = this.awake.first?.rankMs ?? Number.POSITIVE_INFINITY;
-    const underWayMs = this.underWay.first?.tenant.virtualMs ?? Number.POSITIVE_INFINITY;
-    const leastMs = Math.min(awakeMs, underWayMs);
-    if (leastMs < Number.POSITIVE_INFINITY) this.minimumMs = Math.max(this.minimumMs, leastMs);
+    const next = this.first(this.nowMs);
+    const begun = this.begun.first?.tenant ?? next;
+    if (begun) this.minimumMs = Math.max(this.minimumMs, Math.min(this.hadMs(begun), this.hadMs(next ?? begun)));
     for (let first = this.gone.first; first && first.virtualMs <= this.minimumMs; first = this.gone.first)
       this.forget(first);
   }
@@ -273,7 +297,7 @@ function newTenant(name: string, weight: number, virtualMs: number, isIdle: bool
     estimatesMs: 0,
     beginsMs: 0,
     usualMs: Number.NaN,
-    underWay: undefined,
+    begun: undefined,
     line: undefined,
   };
 }
