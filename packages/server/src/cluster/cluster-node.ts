@@ -103,6 +103,7 @@ export class ClusterNode implements ClusterDoor {
       await membership.leave();
       throw new SluiceError('invalid-option', problem);
     }
+    await this.duties.takeNobodys();
     const { id, epoch } = membership.self;
     this.parts.environment.log.info({ id, epoch, nodes: membership.nodes.length }, 'joined the cluster');
     return true;
@@ -128,7 +129,11 @@ export class ClusterNode implements ClusterDoor {
     const left = this.parts.shards.all().length;
     if (left > 0)
       log.warn({ shards: left }, 'leaves the cluster with shards that nobody took: they will be refused for a window');
-    if (!this.parts.isStopped && !membership.isDeposed && clock.nowMs() < endMs) await this.giveUp();
+    if (!this.parts.isStopped && !membership.isDeposed && clock.nowMs() < endMs) {
+      await this.giveUp(endMs);
+      // Whoever asked before hearing of the next owner is told to ask again; who is gone tells nobody anything.
+      await this.pause(Math.min(this.parts.settings.shared.graceMs, endMs - clock.nowMs()));
+    }
     this.stop();
   }
 
@@ -145,13 +150,14 @@ export class ClusterNode implements ClusterDoor {
   }
 
   /** The last of all leaves nobody behind: what it has is nobody's, and not known to whoever comes next. */
-  private async giveUp(): Promise<void> {
-    const { membership } = this.parts;
-    const own = this.parts.shards.all().map(({ number }) => number);
-    this.parts.membership.right.end();
-    if (own.length > 0) {
+  private async giveUp(endMs: number): Promise<void> {
+    const { environment, membership, shards } = this.parts;
+    membership.right.end();
+    // Where all are stopped at one time, all change the table at one time: whoever was too late does it again. Left as it was, it would name somebody who
+    // is gone, and whoever comes next would have to wait until his right has ended.
+    while (shards.all().length > 0 && !membership.isDeposed && environment.clock.nowMs() < endMs) {
       const nobodys: ShardEdit = { owner: undefined, origin: this.duties.unknownOrigin(), standby: null };
-      await membership.edit(() => new Map(own.map((shard) => [shard, nobodys])));
+      await membership.edit(() => new Map(shards.all().map(({ number }) => [number, nobodys])));
     }
     await membership.leave();
   }
@@ -160,7 +166,7 @@ export class ClusterNode implements ClusterDoor {
   stop(): void {
     this.parts.isStopped = true;
     this.callOffTick?.();
-    this.parts.membership.right.end();
+    this.parts.membership.stop();
     this.parts.standbys.stop();
     this.parts.shards.changed();
   }
@@ -250,6 +256,16 @@ export class ClusterNode implements ClusterDoor {
     return node === undefined || node.id === this.parts.membership.self.id ? 'nowhere' : this.memberOf(node);
   }
 
+  /** Why it decides nothing now, for people; undefined: it does. */
+  problem(): string | undefined {
+    const { right, trouble, self } = this.parts.membership;
+    if (right.leftMs() > 0) return undefined;
+    if (trouble !== undefined) return `etcd cannot be used, so this node may not decide: ${trouble}`;
+    return self.epoch === 0
+      ? 'this node has not joined its cluster yet'
+      : 'this node has lost its right to decide, and has not renewed it yet';
+  }
+
   private memberOf({ id, epoch, addresses, isLeaving }: KnownNode): ClusterMember {
     return { id, epoch, addresses, isLeaving, isSelf: id === this.parts.membership.self.id };
   }
@@ -259,7 +275,7 @@ export class ClusterNode implements ClusterDoor {
     const { table, revision } = membership;
     const unrecorded = (table?.nodes ?? []).filter((reference) => membership.nodeOf(reference) === undefined);
     const reached = unrecorded.flatMap((reference) => membership.reach(reference) ?? []);
-    const nodes = [...membership.nodes, ...reached];
+    const nodes = [...membership.nodes.filter((node) => !membership.isPredecessor(node)), ...reached];
     const places = new Map(nodes.map(({ id, epoch }, place) => [`${id}@${epoch}`, place]));
     const placeIn = (list: readonly number[] | undefined) =>
       Array.from({ length: this.parts.shards.count }, (_, shard) => {

@@ -80,7 +80,13 @@ export class Duties {
       const isDone = await this.edit((table) => this.editsWithout(table, gone));
       if (isDone) log.warn({ id: gone.id }, 'a node has no record any more: its shards have new owners');
     }
-    if (membership.table?.owners.includes(-1)) await this.edit((table) => this.editsWithout(table, undefined));
+    await this.takeNobodys();
+  }
+
+  /** Where all have left as planned nobody has anything any more. There is nothing to wait for: whoever comes has it from the start. */
+  async takeNobodys(): Promise<void> {
+    if (!this.parts.membership.table?.owners.includes(-1)) return;
+    await this.edit((table) => this.editsWithout(table, undefined));
   }
 
   /** What others get of a node that is no more. */

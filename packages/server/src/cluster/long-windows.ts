@@ -5,8 +5,8 @@
  *      memory    │ xxx..                                                          spent from it, without etcd
  *
  * A new owner that knows nothing else counts every chunk as spent, at the latest moment it can have been. So a crash forfeits at most what
- * was left of a chunk for each key, and nobody is refused for a whole window. One transaction per chunk and key; the number of keys that may have
- * chunks is bounded, and beyond it new ones are refused.
+ * was left of a chunk for each key (of a bucket, also what has come in since: `chargeBucket`), and nobody is refused for a whole window. One
+ * transaction per chunk and key; the number of keys that may have chunks is bounded, and beyond it new ones are refused.
  *
  *      <prefix>slot/<slot, binary>/key/<name>/<key>      the chunks of a key
  *      <prefix>slot/<slot, binary>/forgotten             until when something was granted there whose record is gone
@@ -25,6 +25,7 @@ import { firstSlotOf, slots } from './shards.ts';
 
 interface Chunk {
   readonly id: string;
+  /** 0: a mark (`markOf`). */
   readonly cost: number;
   /** In the cluster's time, whoever reads it: nothing of it is granted later. */
   readonly spendByMs: number;
@@ -271,7 +272,7 @@ export class LongWindows {
     const others = chunks.filter(
       ({ id, isApart }) => !isInState && !known.own.has(id) && !counted.has(id) && !(isTold && !isApart),
     );
-    if (check.owned.isBucket) emptyBucket(shard, check, others, nowMs);
+    if (check.owned.isBucket) chargeBucket(shard, check, others, others.length === chunks.length, nowMs);
     else for (const { cost, spendByMs } of others) shard.charge(check, cost, spendByMs - nowMs);
     for (const chunk of chunks) if (chunk.isApart || others.includes(chunk)) known.apart.add(chunk.id);
     // A window that was made longer since: what it should know of may have been everything.
@@ -302,9 +303,10 @@ export class LongWindows {
     const chunk: Chunk = { id: tokenOf(environment.random), cost, spendByMs: nowMs + spendMs + time.lagMs };
     known.own.add(chunk.id);
     const live = known.chunks.filter(({ spendByMs }) => spendByMs + spanMs > nowMs);
-    const left = known.chunks.filter((one) => !live.includes(one)).map(({ spendByMs }) => spendByMs);
-    known.forgottenMs = Math.max(known.forgottenMs, ...left);
-    const merged = mergedChunks(live, known.apart, spanMs / mostSpans);
+    const left = known.chunks.filter((one) => !live.includes(one));
+    known.forgottenMs = Math.max(known.forgottenMs, ...left.map(({ spendByMs }) => spendByMs));
+    const mark = check.owned.isBucket && !shard.isAsNew(check) ? markOf(left, known.apart) : [];
+    const merged = [...mark, ...mergedChunks(live, known.apart, spanMs / mostSpans)];
     // What is in them is in our memory, whoever wrote their parts.
     for (const { id } of merged) known.own.add(id);
     const record: LongRecord = {
@@ -452,6 +454,15 @@ function mergedChunks(chunks: readonly Chunk[], apart: ReadonlySet<string>, span
   return [...merged.values()];
 }
 
+/**
+ * What an owner read of a bucket, and a copy of his state has not, is missing there until the bucket was full, however long ago it was. So while it was
+ * not, the last chunk of that kind stays in the record though it counts no more: as a mark, of no cost.
+ */
+function markOf(left: readonly Chunk[], apart: ReadonlySet<string>): readonly Chunk[] {
+  const latest = left.filter(({ id }) => apart.has(id)).sort((a, b) => b.spendByMs - a.spendByMs)[0];
+  return latest ? [{ id: latest.id, cost: 0, spendByMs: latest.spendByMs, isApart: true }] : [];
+}
+
 function forgottenIn(record: EtcdRecord | undefined): readonly Forgotten[] {
   return record ? (JSON.parse(record.value) as readonly Forgotten[]) : [];
 }
@@ -490,13 +501,20 @@ function ownershipName(ownership: string, ofSpanMs = 0) {
 }
 
 /**
- * What a bucket holds comes from longer ago than its chunks are kept: how full it was when the last of them was spent is not known, and it was
- * not less than empty.
+ * What a bucket holds comes from longer ago than its chunks are kept. But they are kept for as long as it takes to fill, and a bucket that was empty
+ * before the first of them would have been full again by the last, had nobody used it:
+ *
+ *      missing at the end  =  missing at the start (a bucketful at most)  +  chunks  -  what came in meanwhile (a bucketful at least)  <=  chunks
+ *
+ * and where it was full in between, less. So no more is missing than all chunks together. Where only some of them are to be counted, the others are in
+ * the state, and what came in since is counted there once already: then nothing is known but that it was not less than empty.
  */
-function emptyBucket(shard: Shard, check: OwnedCheck, others: readonly Chunk[], nowMs: number): void {
+function chargeBucket(shard: Shard, check: OwnedCheck, others: readonly Chunk[], isAll: boolean, nowMs: number): void {
   if (others.length === 0) return;
+  const { limit } = check.owned;
   const latestMs = Math.max(...others.map(({ spendByMs }) => spendByMs));
-  shard.charge(check, check.owned.limit, latestMs - nowMs);
+  const spent = others.reduce((sum, { cost }) => sum + cost, 0);
+  shard.charge(check, isAll ? Math.min(limit, spent) : limit, latestMs - nowMs);
 }
 
 function tokenOf(random: () => number): string {

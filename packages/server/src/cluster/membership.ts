@@ -56,6 +56,12 @@ export class Membership {
   /** Somebody else has ended our membership. */
   isDeposed = true;
   isLeaving = false;
+  /** Why the latest question to etcd was not answered, in a few words; undefined: it was. */
+  trouble: string | undefined;
+  private troubleSinceMs = 0;
+  /** Those that were told of, since etcd answered last. */
+  private readonly toldTroubles = new Set<string>();
+  private isStopped = false;
   private modRevision = 0;
   private readonly environment: NodeEnvironment;
   private readonly fences: Fences;
@@ -225,11 +231,39 @@ export class Membership {
 
   private async ask(transaction: Transaction): Promise<TransactionOutcome | undefined> {
     try {
-      return await this.environment.etcd.transact(transaction, this.timeoutMs);
+      const outcome = await this.environment.etcd.transact(transaction, this.timeoutMs);
+      this.etcdAnswered();
+      return outcome;
     } catch (error) {
-      this.environment.log.debug({ error: (error as Error).message }, 'etcd does not answer');
+      this.etcdFailed(error as Error);
       return undefined;
     }
+  }
+
+  /** A cause is told once, however often etcd is asked in vain, and of many only the first few: the latest is in `trouble`. */
+  private etcdFailed(error: Error): void {
+    const { clock, log } = this.environment;
+    // Whoever stops ends what is under way: that is no news.
+    if (this.isStopped) return;
+    if (this.trouble === undefined) this.troubleSinceMs = clock.nowMs();
+    this.trouble = fewWords(error);
+    const isNew = !this.toldTroubles.has(this.trouble) && this.toldTroubles.size < mostToldTroubles;
+    if (isNew) this.toldTroubles.add(this.trouble);
+    log[isNew ? 'warn' : 'debug']({ error: error.message }, 'etcd cannot be used; it is asked again and again');
+  }
+
+  private etcdAnswered(): void {
+    if (this.trouble === undefined) return;
+    const { clock, log } = this.environment;
+    this.trouble = undefined;
+    this.toldTroubles.clear();
+    log.info({ afterMs: Math.round(clock.nowMs() - this.troubleSinceMs) }, 'etcd can be used again');
+  }
+
+  /** Nothing is decided any more, and nothing said. */
+  stop(): void {
+    this.isStopped = true;
+    this.right.end();
   }
 
   private learn({ revision, found: [records = [], slots = []] }: TransactionOutcome): void {
@@ -307,9 +341,18 @@ export class Membership {
 
   /** A node that can be asked: by its record, or by a slot table that is younger than our look at the records. */
   reach(reference: NodeReference | undefined): KnownNode | undefined {
-    const node = this.nodeOf(reference);
-    if (node || !reference?.addresses || this.revision <= this.lookedAt) return node;
+    const node = this.nodeOf(reference) ?? this.unrecorded(reference);
+    return node && !this.isPredecessor(node) ? node : undefined;
+  }
+
+  private unrecorded(reference: NodeReference | undefined): KnownNode | undefined {
+    if (!reference?.addresses || this.revision <= this.lookedAt) return undefined;
     return { ...reference, addresses: reference.addresses, isLeaving: false, modRevision: 0, timeMs: 0 };
+  }
+
+  /** Another run at our own address: it is gone, or we could not be here. Whoever asks for it would find us. */
+  isPredecessor({ id, addresses }: Pick<KnownNode, 'id' | 'addresses'>): boolean {
+    return addresses.resp === this.addresses.resp && id !== this.self.id;
   }
 
   nodeOf(reference: NodeReference | undefined): KnownNode | undefined {
@@ -319,6 +362,20 @@ export class Membership {
 
 function goneName(id: string): string {
   return `gone ${id}`;
+}
+
+// The first may be that it was slow, and the next why. And each member may have a cause of its own.
+const mostToldTroubles = 3;
+// Enough to say what is wrong, on a line.
+const mostTroubleCharacters = 200;
+
+/** The cause, without what became of the transaction. What etcd, or whatever is in its place, has said is not ours: it stays on a line, and short. */
+function fewWords({ message, cause }: Error): string {
+  const text = cause instanceof Error ? cause.message : message;
+  return text
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, mostTroubleCharacters);
 }
 
 function hexadecimal(length: number, random: () => number): string {

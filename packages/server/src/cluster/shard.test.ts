@@ -127,6 +127,47 @@ describe('a standby that becomes the owner', () => {
   });
 });
 
+describe('a refusal of a standby that has become the owner', () => {
+  const blocked = (ms: number) =>
+    policies.ownedCheck({ name: 'rule', key: 'k', policy, cost: 0, operation: 'block', durationMs: ms });
+
+  it('says that the key is blocked, and for how long, where that is longer than its doubt', () => {
+    const shard = certain();
+    shard.apply([blocked(60_000)]);
+    nowMs += 7000;
+    shard.promote(allFences);
+    expect(ask(shard)).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 53_000, resetAfterMs: 53_000 });
+  });
+
+  it('names its doubt where that is longer than the block', () => {
+    const shard = certain();
+    ask(shard, 98);
+    shard.apply([blocked(100)]);
+    shard.promote(allFences);
+    expect(ask(shard)).toMatchObject({ allowed: false, reason: 'quarantine' });
+    expect(ask(shard).retryAfterMs).toBeGreaterThan(1000);
+  });
+
+  it('names the limit where what was used since forbids the call for longer', () => {
+    const shard = certain();
+    shard.promote(allFences);
+    nowMs += 500;
+    ask(shard, 97);
+    nowMs += 100;
+    const { reason, retryAfterMs } = ask(shard, 10);
+    expect(reason).toBe('limit');
+    nowMs += retryAfterMs - 1;
+    expect(ask(shard, 10).allowed).toBe(false);
+    nowMs += 1;
+    expect(ask(shard, 10).allowed).toBe(true);
+  });
+
+  it('says never where the call is larger than the limit', () => {
+    const shard = Shard.unknown(7, clock, 100, allFences);
+    expect(ask(shard, 101)).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: Number.POSITIVE_INFINITY });
+  });
+});
+
 describe('a standby that becomes the owner of a bucket', () => {
   const bucket = gcra({ limit: 100, window: 1000, burst: 100 });
   const { applied, spanMs: bucketSpanMs } = policies.of(bucket);

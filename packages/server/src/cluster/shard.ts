@@ -319,6 +319,11 @@ export class Shard {
     return this.peek([check.operation === 'take' ? { ...check, cost: Math.min(check.cost, 1) } : check])[0]!.allowed;
   }
 
+  /** Whether nothing that was ever taken of a key can be told any more, as far as is known here. */
+  isAsNew(check: OwnedCheck): boolean {
+    return this.peek([{ ...check, cost: 0, operation: 'check' }])[0]!.resetAfterMs === 0;
+  }
+
   /** What would be said: nothing is taken, given back or otherwise done. Only what takes something is asked for; the rest is never refused. */
   peek(checks: readonly OwnedCheck[]): Decision[] {
     const asked = checks.map((check): OwnedCheck => {
@@ -346,9 +351,20 @@ export class Shard {
     return peeked.map((decision, i) => {
       const waitMs = Math.ceil(waits[i]!);
       if (waitMs === 0) return decision;
+      const known = this.knownRefusal(checks[i]!, checks);
+      const isLonger = known !== undefined && known.retryAfterMs > waitMs;
+      const retryAfterMs = isLonger ? known.retryAfterMs : waitMs;
       const resetAfterMs = Math.max(decision.resetAfterMs, waitMs);
-      return { ...decision, allowed: false, remaining: 0, retryAfterMs: waitMs, resetAfterMs, reason: 'quarantine' };
+      const reason = isLonger ? known.reason! : 'quarantine';
+      return { ...decision, allowed: false, remaining: 0, retryAfterMs, resetAfterMs, reason };
     });
+  }
+
+  /** What forbids a call even if nothing is missing: a block, or what is known to be used. It may last for longer than any doubt. */
+  private knownRefusal(check: OwnedCheck, batch: readonly OwnedCheck[]): Decision | undefined {
+    const cost = check.operation === 'take' ? Math.min(check.cost, 1) : costInBatch(check, batch);
+    const [decision] = this.store.apply([{ ...check, shadow: undefined, cost, operation: 'peek' }]);
+    return decision!.allowed ? undefined : decision;
   }
 
   /** How long until nothing that is not known can forbid it any more; 0: nothing does now. */

@@ -58,10 +58,7 @@ export function openOwned(config: OwnedStoreConfig, log: Log, { token, tls }: Pe
     },
     memories: [],
     stats: () => ({ type: 'owned', keys: node?.stats().keys ?? 0, evictedLiveKeys: 0, ...failureNumbers(layer) }),
-    problem() {
-      if (node === undefined || node.stats().id === '') return 'this node has not joined its cluster yet';
-      return node.stats().rightForMs > 0 ? undefined : 'etcd does not answer, so this node may not decide';
-    },
+    problem: () => (node === undefined ? 'this node has not joined its cluster yet' : node.problem()),
     cluster: {
       door,
       stats: () => node?.stats(),

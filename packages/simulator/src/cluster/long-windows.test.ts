@@ -1,7 +1,7 @@
 /**
  * Long windows, by schedules written by hand: what nobody remembers but etcd. They are a minute long here, and limits are 100.
  */
-import { type Check, type Decision, type Policy, slidingLog } from 'sluice';
+import { type Check, type Decision, gcra, type Policy, slidingLog, tokenBucket } from 'sluice';
 import { slotOf } from 'sluice/client';
 import type { Transaction } from 'sluice-server/cluster';
 import { describe, expect, test } from 'vitest';
@@ -247,6 +247,49 @@ describe('a standby that takes over', () => {
     const rest = (await grants(stage, stage.b, 60)).length;
     expect(30 + more + rest).toBeLessThanOrEqual(100);
     expect(rest).toBeGreaterThan(0);
+  });
+});
+
+describe('a bucket that is never full', () => {
+  const promised = (forMs: number) => 100 + (100 / longMs) * forMs;
+
+  test.each([
+    ['gcra', gcra({ limit: 100, window: longMs })],
+    ['token-bucket', tokenBucket({ limit: 100, window: longMs })],
+  ])('is not full to a standby either, however long ago its owner read of it in etcd (%s)', async (_, policy) => {
+    const stage = await stageOf({ shared: { unreplicated: 10 } }, ['a', 'b']);
+    const sinceMs = stage.world.loop.nowMs;
+    let used = (await grants(stage, stage.a, 110, { policy })).length;
+    // Everybody forgets everything. The copy is begun before the key is asked for.
+    for (const node of [stage.a, stage.b]) node.crash();
+    await stage.run(1000);
+    void stage.a.start();
+    await stage.run(50);
+    void stage.b.start();
+    await stage.run(takeOverMs + 2000);
+    expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
+    // Whatever comes in is used, until nothing that was read then is in the record any more.
+    used += (await grants(stage, stage.a, 250, { policy, gapMs: 300 })).length;
+    stage.a.crash();
+    await stage.runUntil(() => stage.b.node!.route(slotOf(stage.key)) === 'here');
+    expect(stage.b.node!.stats().promoted).toBeGreaterThan(0);
+    used += (await grants(stage, stage.b, 150, { policy })).length;
+    expect(used).toBeLessThanOrEqual(promised(stage.world.loop.nowMs - sinceMs));
+  });
+
+  test('is as full to a new owner as its chunks of the time that it takes to fill leave it', async () => {
+    const stage = await stageOf();
+    const policy = gcra({ limit: 100, window: longMs });
+    const sinceMs = stage.world.loop.nowMs;
+    let used = 0;
+    for (let lives = 0; lives < 4; lives += 1) {
+      used += (await grants(stage, stage.a, 20, { policy, gapMs: 250 })).length;
+      await restart(stage, stage.a);
+    }
+    // Each life loses what was left of a chunk, and no more than that.
+    expect(used).toBeGreaterThan(60);
+    used += (await grants(stage, stage.a, 110, { policy })).length;
+    expect(used).toBeLessThanOrEqual(promised(stage.world.loop.nowMs - sinceMs));
   });
 });
 

@@ -9,6 +9,7 @@
  * that would mean, so only the caller repeats.
  */
 import { SluiceError } from 'sluice';
+import { occasionalLog } from '../../operations/occasional-log.ts';
 import type { Etcd, NodeLog, Transaction, TransactionOutcome } from '../environment.ts';
 import { gatewayRequest, type ReadAnswer, readAnswer } from './gateway-form.ts';
 import { type EtcdTls, type Gateway, GatewayFailure, gateway } from './gateway-request.ts';
@@ -40,6 +41,8 @@ export function etcdClient(options: EtcdClientOptions): EtcdClient {
   const endpoints = options.endpoints.map(endpointOf);
   if (endpoints.length === 0) throw new SluiceError('invalid-option', 'endpoints must name a member of etcd, got [].');
   const { log, tls } = options;
+  // An answer that is none comes with every question.
+  const seldom = occasionalLog(log);
   const talk = gateway(tls);
   const loggedIn = loginOf(options, talk);
   const past = history();
@@ -105,7 +108,7 @@ export function etcdClient(options: EtcdClientOptions): EtcdClient {
     } catch (error) {
       const { message } = error as SluiceError;
       leave(index, message);
-      log.error({ endpoint: endpoints[index] }, message);
+      seldom.error({ endpoint: endpoints[index] }, message);
       throw error;
     }
   }

@@ -153,7 +153,11 @@ function answerOf(status: number | undefined, text: string): unknown {
 }
 
 function failureOf(cause: unknown, isUndone: boolean): GatewayFailure {
-  const { message, code } = cause as NodeJS.ErrnoException;
+  const { message, code, reason } = cause as NodeJS.ErrnoException & { readonly reason?: string };
+  // OpenSSL's own words name a line of its source, and not what is wrong.
+  if (/wrong version number|packet length too long/.test(message))
+    return new GatewayFailure('there is no TLS: an address for it begins with http:', { isUndone, cause });
   // An attempt over several addresses has a code and no text.
-  return new GatewayFailure(message || String(code ?? cause), { isUndone, cause });
+  const isOfTls = code === 'EPROTO' || code?.startsWith('ERR_SSL_');
+  return new GatewayFailure((isOfTls && reason) || message || String(code ?? cause), { isUndone, cause });
 }
