@@ -1,6 +1,6 @@
 /**
  * The life of a command that serves: started, or a sentence about why not (2); ended by SIGTERM or SIGINT once what was begun is finished (0, or
- * 1 where it could not end well); the second signal ends it at once.
+ * 1 where it could not end well), its own start among it; the second signal ends it at once.
  */
 import type { ServiceLog } from '../operations/log.ts';
 
@@ -20,9 +20,16 @@ export async function runUntilEnded<T extends Running>(
 ): Promise<T> {
   let running: T | undefined;
   let isEnding = false;
+  let earlySignal: NodeJS.Signals | undefined;
+
+  function endAtOnce(reason: string): never {
+    log.info({ reason }, 'ending at once');
+    log.flush();
+    process.exit(1);
+  }
 
   async function end(exitCode: number, reason: string): Promise<void> {
-    if (isEnding) process.exit(1);
+    if (isEnding) endAtOnce(reason);
     isEnding = true;
     log.info({ reason }, 'ending');
     let code = exitCode;
@@ -36,6 +43,18 @@ export async function runUntilEnded<T extends Running>(
     process.exit(code);
   }
 
+  // Before the start: its first door takes requests while it opens the others, and a signal that nobody listens for would cut them off. It is
+  // waited for, not broken off, because half of a service cannot be ended: it does not know yet what it would have to save.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (running !== undefined) void end(0, signal);
+      else if (earlySignal !== undefined) endAtOnce(signal);
+      else {
+        earlySignal = signal;
+        log.info({ reason: signal }, 'ending as soon as it has started');
+      }
+    });
+  }
   try {
     running = await start((exitCode, reason) => void end(exitCode, reason));
   } catch (error) {
@@ -43,6 +62,6 @@ export async function runUntilEnded<T extends Running>(
     log.flush();
     process.exit(2);
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(0, signal));
+  if (earlySignal !== undefined) await end(0, earlySignal);
   return running;
 }

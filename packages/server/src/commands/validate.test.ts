@@ -58,7 +58,7 @@ test('a wrong file ends with 2, and every problem is told with its line', () => 
   expect(run({ file: at('bad.yaml') })).toEqual({
     exitCode: 2,
     stdout: '',
-    stderr: `/bad.yaml:4:12  rules[0].limit must be a number above 0, got 0. To refuse everything use block().
+    stderr: `/bad.yaml:4:12  rules[0].limit must be a number above 0, got 0. To refuse somebody always, use deny.
     4 |     limit: 0
       |            ^
 /bad.yaml:6:1  worker is not a field. Did you mean workers?
@@ -108,6 +108,38 @@ test('problems of Envoy files have their file and line, beside those of the conf
   expect(stderr).toContain('/bad.yaml:4:12  rules[0].limit must be');
   expect(stderr).toMatch(/^\/bad-envoy\/api\.yaml:3:5 .*kee/m);
   expect(stderr).toContain('    3 |   - kee: user');
+  expect(stderr).toMatch(/^3 problems in \/bad\.yaml and \/bad-envoy\/api\.yaml\.$/m);
+});
+
+test('sums problems up by the files that have them', () => {
+  const last = (stderr: string) => stderr.trimEnd().split('\n').at(-1);
+  expect(last(run({ file: at('good.yaml'), envoyConfig: at('bad-envoy') }).stderr)).toBe(
+    'One problem in /bad-envoy/api.yaml.',
+  );
+  expect(last(run({ file: at('good.yaml') }, { SLUICE_WORKER: '1' }).stderr)).toBe('One problem in the environment.');
+});
+
+test("a limit of Envoy's has its algorithm behind it, where it is another", () => {
+  mkdirSync(at('own'));
+  const limit = (more: string) => `rate_limit: { unit: minute, requests_per_unit: 100${more} }`;
+  writeFileSync(
+    at('own/api.yaml'),
+    `domain: api
+descriptors:
+  - { key: plain, ${limit('')} }
+  - { key: bucket, ${limit(', algorithm: gcra, burst: 20')} }
+  - { key: slots, ${limit(', algorithm: sliding-slots, slots: 6')} }
+  - { key: free, rate_limit: { unlimited: true } }
+`,
+  );
+  const { stdout } = run({ envoyConfig: at('own') });
+  const modes = 'shadow_mode: false, quota_mode: false';
+  expect(stdout).toContain(`Envoy
+  api.plain: unit=MINUTE requests_per_unit=100, ${modes}
+  api.bucket: unit=MINUTE requests_per_unit=100, ${modes}, algorithm: gcra, burst: 20
+  api.slots: unit=MINUTE requests_per_unit=100, ${modes}, algorithm: sliding-slots, slots: 6
+  api.free: unit=UNKNOWN requests_per_unit=0, ${modes}
+`);
 });
 
 test('a file or folder that is not there ends with 2 and says so', () => {

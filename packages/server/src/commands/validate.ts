@@ -8,7 +8,7 @@ import type { Problem } from '../config/problem.ts';
 import { readConfig } from '../config/read-config.ts';
 import { configSchema } from '../config/schema.ts';
 import { describeRules } from '../envoy/describe-rules.ts';
-import type { EnvoyRules } from '../envoy/envoy-rules.ts';
+import type { ConfiguredLimit, EnvoyRules } from '../envoy/envoy-rules.ts';
 import { EnvoyFilesError, type FileProblem, problemText } from '../envoy/file-problem.ts';
 import { readEnvoyDirectory } from '../envoy/read-envoy-directory.ts';
 
@@ -55,9 +55,7 @@ export function validate(options: ValidateOptions, { environment, stdout, stderr
     if (options.json) stdout.write(`${JSON.stringify({ isValid: false, problems: found }, null, 2)}\n`);
     else {
       stderr.write(`${formatProblems(found, sources)}\n\n`);
-      stderr.write(
-        `${found.length === 1 ? 'One problem' : `${found.length} problems`} in ${path ?? options.envoyConfig}.\n`,
-      );
+      stderr.write(`${found.length === 1 ? 'One problem' : `${found.length} problems`} in ${placesOf(found)}.\n`);
     }
     return 2;
   }
@@ -97,10 +95,31 @@ function envoyOf(directory: string | undefined, problems: readonly Problem[]) {
   return { directory, mergeDomains: false };
 }
 
+// More files than these are counted.
+const mostNamed = 3;
+
+/** The files concerned, in the order of their problems. */
+function placesOf(problems: readonly Problem[]): string {
+  const files = [...new Set(problems.map(({ file }) => (isFileless(file) ? `the ${file}` : file)))];
+  return files.length > mostNamed ? `${files.length} files` : files.join(', ').replace(/, ([^,]*)$/, ' and $1');
+}
+
+function isFileless(place: string): boolean {
+  return place === 'environment' || place === 'command line';
+}
+
 function envoyLines(envoy: EnvoyRules | undefined): string[] {
   if (envoy === undefined) return [];
-  const limits = describeRules(envoy).trimEnd().split('\n');
-  return ['Envoy', ...limits.map((line) => `  ${line}`)];
+  return ['Envoy', ...envoy.limits.map((limit) => `  ${limitLine(envoy, limit)}`)];
+}
+
+/** As envoyproxy/ratelimit has it, and what is our own behind that. */
+function limitLine(envoy: EnvoyRules, limit: ConfiguredLimit): string {
+  const line = describeRules({ ...envoy, limits: [limit] }).trimEnd();
+  const { algorithm, burst, slots } = (limit.rate?.policy ?? {}) as Readonly<Record<string, unknown>>;
+  if (algorithm === undefined || algorithm === 'fixed-window') return line;
+  const own = Object.entries({ algorithm, burst, slots }).filter(([, value]) => value !== undefined);
+  return [line, ...own.map(([name, value]) => `${name}: ${value}`)].join(', ');
 }
 
 export function validateCommand(): Command {

@@ -102,7 +102,7 @@ interface Build extends BuildInput {
 
 const doors = ['http', 'grpc', 'resp', 'admin'] as const;
 
-function listenOf({ list, settings: { listen } }: Build): Config['listen'] {
+function listenOf({ list, settings: { listen, gateway } }: Build): Config['listen'] {
   const opened: Partial<Record<(typeof doors)[number], Address>> = {};
   for (const door of doors) {
     const address = addressOf(listen[door], listen.host as string);
@@ -116,6 +116,8 @@ function listenOf({ list, settings: { listen } }: Build): Config['listen'] {
       );
     opened[door] = address;
   }
+  if (gateway === undefined && Object.keys(opened).length === 0)
+    list.add(['listen'], `must leave one of ${doors.join(', ')} open: nobody could ask anything.`);
   return { http: opened.http, grpc: opened.grpc, resp: opened.resp, admin: opened.admin };
 }
 
@@ -146,13 +148,22 @@ function limitsOf(build: Build): Config['limits'] {
 }
 
 function tracingOf({ list, settings: { tracing } }: Build): TracingConfig | undefined {
+  if (tracing === undefined) return undefined;
+  if (URL.canParse(tracing.endpoint)) return { ...tracing, endpoint: withPath(tracing.endpoint) };
   // What it is instead may hold a password, and is not shown.
-  if (tracing !== undefined && !URL.canParse(tracing.endpoint))
-    list.add(
-      ['tracing', 'endpoint'],
-      'must be an address with a host, such as http://127.0.0.1:4318/v1/traces; this one cannot be read.',
-    );
+  list.add(
+    ['tracing', 'endpoint'],
+    'must be an address with a host, such as http://127.0.0.1:4318/v1/traces; this one cannot be read.',
+  );
   return tracing;
+}
+
+/** An address without a path is that of a collector, which takes traces at this one. So OpenTelemetry's own variables have it. */
+function withPath(endpoint: string): string {
+  const address = new URL(endpoint);
+  if (address.pathname !== '/') return endpoint;
+  address.pathname = '/v1/traces';
+  return address.href;
 }
 
 function workersOf({ data, list, settings: { workers, store } }: Build): number {

@@ -162,7 +162,7 @@ export interface LogsConfig {
 }
 
 export interface TracingConfig {
-  /** An OTLP/HTTP endpoint for traces, such as `http://127.0.0.1:4318/v1/traces`. */
+  /** An OTLP/HTTP endpoint for traces with its path, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly endpoint: string;
   /** Share of requests that are traced, 0 to 1. */
   readonly sampleRatio: number;

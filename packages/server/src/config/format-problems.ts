@@ -1,7 +1,7 @@
 /**
  * Problems for people: where, what, and the line itself.
  *
- *      sluice.yaml:12:12  rules[1].limit must be a number above 0, got 0. To refuse everything use block().
+ *      sluice.yaml:12:12  rules[1].limit must be a number above 0, got 0. To refuse somebody always, use deny.
  *         12 |     limit: 0
  *            |            ^
  *

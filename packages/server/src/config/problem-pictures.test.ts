@@ -160,7 +160,7 @@ rules:
   - name: a
     algorithm: gcra
     limit: 0
-           ^ rules[0].limit must be a number above 0, got 0. To refuse everything use block().
+           ^ rules[0].limit must be a number above 0, got 0. To refuse somebody always, use deny.
     window: 1s
 =====
 rules:
@@ -233,7 +233,7 @@ rules:
     tiers:
       free: { limit: 1 }
       paid: { limit: 0 }
-                     ^ rules[0].tiers.paid.limit must be a number above 0, got 0. To refuse everything use block().
+                     ^ rules[0].tiers.paid.limit must be a number above 0, got 0. To refuse somebody always, use deny.
 =====
 rules:
   - name: a

@@ -338,7 +338,7 @@ describe('environment', () => {
     SLUICE_TRACING_ENDPOINT: [
       'http://t',
       'tracing',
-      { endpoint: 'http://t', sampleRatio: 0.01, serviceName: 'sluice' },
+      { endpoint: 'http://t/v1/traces', sampleRatio: 0.01, serviceName: 'sluice' },
     ],
     SLUICE_TRACING_SAMPLE_RATIO: ['0.5', 'tracing.sampleRatio', 0.5, { SLUICE_TRACING_ENDPOINT: 'http://t' }],
     SLUICE_TRACING_SERVICE_NAME: ['7', 'tracing.serviceName', '7', { SLUICE_TRACING_ENDPOINT: 'http://t' }],
@@ -692,4 +692,27 @@ describe('whatever is in a file, reading it gives a configuration or problems', 
       { numRuns: 500 },
     );
   });
+});
+
+test.each([
+  ['http://127.0.0.1:4318', 'http://127.0.0.1:4318/v1/traces'],
+  ['http://127.0.0.1:4318/', 'http://127.0.0.1:4318/v1/traces'],
+  ['https://me:word@traces?a=1', 'https://me:word@traces/v1/traces?a=1'],
+  ['http://127.0.0.1:4318/v1/traces', 'http://127.0.0.1:4318/v1/traces'],
+  ['http://127.0.0.1/else', 'http://127.0.0.1/else'],
+])('traces for %s are sent to %s', (endpoint, expected) => {
+  const read = readConfig({ text: `tracing: { endpoint: "${endpoint}" }` });
+  if ('problems' in read) throw new Error(JSON.stringify(read.problems));
+  expect(read.config.tracing?.endpoint).toBe(expected);
+});
+
+test('one door is open at least, unless it is the gateway that listens', () => {
+  const closed = 'listen: { http: false, grpc: false, resp: false }\n';
+  expect(readConfig({ text: closed })).toMatchObject({
+    problems: [{ path: 'listen', message: expect.stringContaining('must leave one of http, grpc, resp, admin open') }],
+  });
+  expect(readConfig({ text: closed.replace('resp: false', 'resp: 1') })).toHaveProperty('config');
+  expect(readConfig({ text: `${closed}gateway: { upstreams: { api: { members: ['a:1'] } } }` })).toHaveProperty(
+    'config',
+  );
 });

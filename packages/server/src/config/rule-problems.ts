@@ -80,7 +80,11 @@ function problemOf(error: unknown, data: Data): RuleProblem {
   // The innermost error is about the field; the outer ones add which rule it is of.
   let innermost: Error = error;
   while (innermost.cause instanceof SluiceError) innermost = innermost.cause;
-  const { message } = innermost;
+  // A file calls no functions; who is refused whatever the limit has a list of their own in it.
+  const message = innermost.message.replace(
+    'To refuse everything use block().',
+    'To refuse somebody always, use deny.',
+  );
   const foreign = /^\w+ has no field "(\w+)"\. (.*)$/s.exec(message);
   if (foreign) {
     const [, name = '', takes = ''] = foreign;

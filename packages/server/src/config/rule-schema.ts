@@ -102,7 +102,7 @@ const rule = section(
     key: {
       type: ['string', 'array'],
       description:
-        'Who is limited: a field of the subject, a list of fields together, or `all` for one budget that everyone shares. A subject without the field is not limited by the rule.',
+        'Who is limited: a field of the subject, a list of fields together, or `all` for one budget that everyone shares. A subject without the field, or with an empty one, is not limited by the rule.',
       default: 'all',
       examples: ['ip', 'user', ['user', 'path']],
       minLength: 1,

@@ -160,7 +160,8 @@ const properties = {
     {
       endpoint: {
         ...text({
-          description: 'Where traces are sent, by OTLP over HTTP.',
+          description:
+            'Where traces are sent, by OTLP over HTTP: the whole address with its path. Without a path it is `/v1/traces`.',
           examples: ['http://127.0.0.1:4318/v1/traces'],
         }),
         pattern: '^https?://',

@@ -38,6 +38,22 @@ describe('hits', () => {
       { ...plain, limit: 5, before: 2, after: 5, hits: 3 },
       { totalHits: 3, withinLimit: 3, nearLimit: 1 },
     ],
+    // More than a double could count on from.
+    [
+      'more than anybody means',
+      { ...plain, limit: 5, before: 2, after: 2 ** 64, hits: 2 ** 64 },
+      { totalHits: 1_000_000, overLimit: 1_000_000, nearLimit: 1 },
+    ],
+    [
+      'more than a large limit, in shadow mode, from memory',
+      { limit: 5_000_000, before: 0, after: 2 ** 64, hits: 2 ** 64, isShadow: true, isRemembered: true },
+      { totalHits: 5_000_000, overLimit: 5_000_000, shadowMode: 5_000_000, overLimitWithLocalCache: 5_000_000 },
+    ],
+    [
+      'up to a large limit',
+      { ...plain, limit: 5_000_000, before: 0, after: 5_000_000, hits: 5_000_000 },
+      { totalHits: 5_000_000, withinLimit: 5_000_000, nearLimit: 1_000_000 },
+    ],
     ['a limit of nothing', { ...plain, limit: 0, before: 0, after: 2, hits: 2 }, { totalHits: 2, overLimit: 2 }],
   ];
   it.each(rows)('%s', (_, hits, expected) => {

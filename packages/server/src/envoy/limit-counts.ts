@@ -41,6 +41,10 @@ const overrideRow = '(override)';
 const mostDetails = 100;
 const longestDetail = 200;
 
+// Hits that can never pass are counted up to so many, or up to their limit. One request may ask for 2^64, and a sum as large would
+// not change any more when 1 is added.
+const mostHopeless = 1_000_000;
+
 export function noHits(): HitCounts {
   return { totalHits: 0, overLimit: 0, nearLimit: 0, withinLimit: 0, shadowMode: 0, overLimitWithLocalCache: 0 };
 }
@@ -48,14 +52,15 @@ export function noHits(): HitCounts {
 /** Adds hits. Several at once may lie on both sides of a threshold, and are then divided. */
 export function addHits(counts: HitCounts, { hits, limit, before, after, isShadow, isRemembered }: Hits): void {
   const near = Math.floor((limit * 4) / 5);
-  counts.totalHits += hits;
-  if (isRemembered) counts.overLimitWithLocalCache += hits;
+  const most = Math.max(limit, mostHopeless);
+  counts.totalHits += Math.min(hits, most);
+  if (isRemembered) counts.overLimitWithLocalCache += Math.min(hits, most);
   if (!isRemembered && after <= limit) {
     counts.withinLimit += hits;
     if (after > near) counts.nearLimit += before >= near ? hits : after - near;
     return;
   }
-  const over = isRemembered || before >= limit ? hits : after - limit;
+  const over = Math.min(isRemembered || before >= limit ? hits : after - limit, most);
   counts.overLimit += over;
   if (isShadow) counts.shadowMode += over;
   if (!isRemembered && before < limit) counts.nearLimit += limit - Math.max(near, before);

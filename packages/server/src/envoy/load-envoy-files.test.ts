@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { writeStruct } from '../grpc/struct-codec.ts';
+import { WireWriter } from '../grpc/wire-writer.ts';
 import { describeRules } from './describe-rules.ts';
 import { upstreamFile, upstreamRules } from './envoy.test-support.ts';
 import { EnvoyFilesError, type FileProblem } from './file-problem.ts';
@@ -258,6 +260,17 @@ describe('what is no configuration', () => {
 });
 
 describe('a file that is too much', () => {
+  it('may have metadata as deep as an answer can carry, and none deeper', () => {
+    const file = (depth: number) =>
+      `domain: d\ndescriptors:\n  - key: k\n    metadata: ${'{ a: '.repeat(depth)}[]${' }'.repeat(depth)}\n    rate_limit: { unit: day }\n`;
+    expect(wrong(file(31))).toEqual([
+      { file: 'a.yaml', line: 4, column: 15, message: 'error parsing metadata: values are nested deeper than 31' },
+    ]);
+    const { metadata } = load(file(30)).limits[0]!;
+    expect(() => writeStruct(new WireWriter(), 2, { metadata })).not.toThrow();
+    expect(() => writeStruct(new WireWriter(), 2, { metadata: { one: metadata } })).toThrow('nested at most 32 deep');
+  });
+
   it('is not parsed when its values are nested too deep, in any style', () => {
     const deep = 100_000;
     for (const text of ['['.repeat(deep), '{a: '.repeat(deep), '- '.repeat(deep), '? '.repeat(deep)]) {

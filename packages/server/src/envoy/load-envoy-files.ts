@@ -3,6 +3,7 @@
  * words where it has any, with the line and the column. `load-limit.ts` has the one key that is our own.
  */
 import type { Node } from 'yaml';
+import { depthMax, isDeeper } from '../grpc/struct-codec.ts';
 import type { Choices, ConfiguredDescriptor, ConfiguredLimit, EnvoyRules } from './envoy-rules.ts';
 import { EnvoyFilesError, type FileProblem } from './file-problem.ts';
 import { loadLimit, type Place } from './load-limit.ts';
@@ -20,6 +21,9 @@ export interface EnvoyFilesOptions {
   /** Whether files may add to a domain of an earlier one. */
   readonly mergeDomains: boolean;
 }
+
+// Answers have it as a field of their own metadata.
+const deepestMetadata = depthMax - 1;
 
 // Levels of descriptors; a request needs as many entries to reach the last.
 const deepest = 32;
@@ -136,5 +140,9 @@ function loadDescriptor(
 function metadataOf(file: YamlFile, node: Node | null): Readonly<Record<string, unknown>> | undefined {
   const fields = file.map(node, 'metadata', true);
   if (fields === undefined || fields.size === 0) return undefined;
-  return file.data(node, 'metadata') as Record<string, unknown>;
+  const metadata = file.data(node, 'metadata') as Record<string, unknown>;
+  if (isDeeper(metadata, deepestMetadata)) {
+    file.problem(node, `error parsing metadata: values are nested deeper than ${deepestMetadata}`);
+  }
+  return metadata;
 }

@@ -52,7 +52,10 @@ export function overrideRates(clock: Clock): OverrideRates {
 
 function rateOf(requestsPerUnit: number, unit: Unit, what: string): ConfiguredRate {
   if (!(unit in unitSeconds)) {
-    const known = Object.keys(unitSeconds).join(', ');
+    // Envoy's messages have no week for an override.
+    const known = Object.keys(unitSeconds)
+      .filter((name) => name !== 'WEEK')
+      .join(', ');
     throw new SluiceError('invalid-option', `${what}.unit must be one of ${known}, got ${unit}.`);
   }
   if (!Number.isInteger(requestsPerUnit) || requestsPerUnit < 0 || requestsPerUnit > largestUint32) {

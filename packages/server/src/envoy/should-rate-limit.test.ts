@@ -207,7 +207,7 @@ describe('a limit that comes with the request', () => {
   it('with an unknown unit is wrong, and so is a count that is none', () => {
     const { ask } = bench(domain(two));
     expect(refusal(() => ask('d', ['two=a', own('two=a', 5, 'UNKNOWN')]))).toBe(
-      'invalid-option: descriptors[1].limit.unit must be one of SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR, got UNKNOWN.',
+      'invalid-option: descriptors[1].limit.unit must be one of SECOND, MINUTE, HOUR, DAY, MONTH, YEAR, got UNKNOWN.',
     );
     expect(refusal(() => ask('d', [own('two=a', 2 ** 32, 'DAY')]))).toContain(
       'requests_per_unit must be a whole number',
@@ -491,12 +491,22 @@ describe('a store that answers later, or not at all', () => {
     expect(codes).toEqual(['OK', 'OK', 'OVER_LIMIT']);
   });
 
-  it('that is full refuses newcomers of strict limits, and says OVER_LIMIT', () => {
+  it('that has no room for a newcomer of a strict limit is an error: nobody is over, and nobody may pass uncounted', () => {
     const full = memoryStore({ clock, maxKeys: 1 });
-    const strict = domain('{ key: k, rate_limit: { unit: day, requests_per_unit: 5, algorithm: sliding-log } }');
-    const { short } = bench(strict, { store: full });
-    expect(short('d', ['k=a'])).toBe('OK, OK 4');
-    expect(short('d', ['k=b'])).toMatch(/^OVER_LIMIT/);
+    const rate = 'rate_limit: { unit: day, requests_per_unit: 2, algorithm: sliding-log }';
+    const strict = domain(`{ key: k, ${rate} }`, `{ key: s, shadow_mode: true, ${rate} }`);
+    const { short, counts } = bench(strict, { store: full });
+    expect(short('d', ['k=a'])).toBe('OK, OK 1');
+    expect(refusal(() => short('d', ['k=b']))).toMatch(/^store-full: There is no room to count another key of "/);
+    expect(refusal(() => short('d', ['k=a', 'k=b']))).toMatch(/^store-full/);
+    // Who is known is told what is true, and what never refuses needs no room.
+    expect(short('d', ['k=a'])).toBe('OK, OK 0');
+    expect(short('d', ['k=a'])).toBe('OVER_LIMIT, OVER_LIMIT 0');
+    expect(short('d', ['s=a'])).toBe('OK, OK 0');
+    expect([...counts()].map(({ descriptor, overLimit }) => [descriptor, overLimit])).toEqual([
+      ['k', 1],
+      ['s', 1],
+    ]);
   });
 });
 

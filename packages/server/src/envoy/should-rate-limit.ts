@@ -140,8 +140,11 @@ function checkOf({ name, key, rate, limit, hits, isRefund }: Limited, isRequired
   return isRequired ? check : { ...check, shadow: true };
 }
 
-/** A store that could not tell has not said no, and must not have said yes. */
+/** A store that could not tell, or could not count, has not said no, and must not have said yes. */
 function mustBeDecided({ name, limit }: Limited, decision: Decision | undefined): Decision {
-  if (decision !== undefined && (decision.reason !== 'store-failure' || limit?.isShadow)) return decision;
+  if (decision !== undefined && limit?.isShadow) return decision;
+  if (decision?.reason === 'store-full')
+    throw new SluiceError('store-full', `There is no room to count another key of "${name}". Raise store.maxKeys.`);
+  if (decision !== undefined && decision.reason !== 'store-failure') return decision;
   throw new SluiceError('store-unavailable', `The store did not answer for "${name}", and nobody may pass without it.`);
 }

@@ -39,8 +39,10 @@ export class Connection {
   readonly #socket: Socket;
   readonly #calls = new Set<TimedCall>();
   readonly #tally: Tally;
-  /** The last `authorization` that was good here; the same text need not be hashed again. */
+  /** The last `authorization` that was good here; the same text need not be hashed again while the tokens are the same. */
   acceptedAuthorization: string | undefined;
+  /** Of the tokens that it was good by. */
+  acceptedRevision = 0;
   /** Bytes of bodies that are not whole yet, over all of its calls. */
   heldBytes = 0;
   hasGreeted = false;

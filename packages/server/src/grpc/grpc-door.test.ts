@@ -322,6 +322,17 @@ describe('a token', () => {
     expect(settings.meter).toMatchObject({ requests: 14, unauthorized: 11 });
   });
 
+  test('that is taken back opens nothing more, on a connection that it opened before either', async () => {
+    const { client, settings } = await open({ tokens: ['old', 'kept'] });
+    const ask = (token: string) => client.shouldRateLimit(request('a', token), {}, bearer(`Bearer ${token}`));
+    await ask('old');
+    settings.tokens.set(['kept', 'new']);
+    await expect(ask('old')).rejects.toMatchObject({ code });
+    for (const good of ['new', 'kept']) expect((await ask(good)).overallCode).toBe('OK');
+    settings.tokens.set(['new']);
+    await expect(ask('kept')).rejects.toMatchObject({ code });
+  });
+
   test('is not needed to ask for health', async () => {
     const { client } = await open({ tokens: ['first'] });
     expect(await client.check()).toEqual({ status: 'SERVING' });

@@ -145,9 +145,12 @@ function http2Server({ limits, tls, log }: DoorSettings): Http2Server {
 function tokenCheck({ tokens, meter }: DoorSettings): (connection: Connection, header: string | undefined) => boolean {
   return (connection, header) => {
     if (!tokens.areNeeded) return true;
-    if (header !== undefined && header === connection.acceptedAuthorization) return true;
+    const { acceptedAuthorization, acceptedRevision } = connection;
+    const isRemembered = header === acceptedAuthorization && tokens.revision === acceptedRevision;
+    if (header !== undefined && isRemembered) return true;
     if (tokens.hasBearer(header)) {
       connection.acceptedAuthorization = header;
+      connection.acceptedRevision = tokens.revision;
       return true;
     }
     meter.unauthorized++;

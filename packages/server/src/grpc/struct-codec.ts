@@ -8,10 +8,16 @@
 import { lengthDelimitedTag, varintTag } from './wire-reader.ts';
 import type { WireWriter } from './wire-writer.ts';
 
-// Receivers of protobuf stop at 100 nested messages, and a level of JSON takes up to three of them.
-const depthMax = 32;
+/** Receivers of protobuf stop at 100 nested messages, and a level of JSON takes up to three of them. */
+export const depthMax = 32;
 
 const numberTag = (2 << 3) | 1;
+
+/** Whether maps and lists are nested deeper than so many; looks no further than that. */
+export function isDeeper(value: unknown, most: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return most === 0 || Object.values(value).some((below) => isDeeper(below, most - 1));
+}
 
 export function writeStruct(
   writer: WireWriter,

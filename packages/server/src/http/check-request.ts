@@ -108,7 +108,8 @@ function mustBeSubject(subject: unknown, { keyBytes }: LimitsConfig): void {
 
 /** Text that names something: a key, or a request. */
 export function keyOf(field: string, key: unknown, { keyBytes }: LimitsConfig): string {
-  if (typeof key !== 'string' || key === '') throw new Problem(400, `${field} must be text, got ${shown(key)}.`);
+  if (typeof key !== 'string' || key === '')
+    throw new Problem(400, `${field} must be text of 1 to ${keyBytes} bytes, got ${shown(key)}.`);
   mustFit(field, key, keyBytes);
   return key;
 }

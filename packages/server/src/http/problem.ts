@@ -47,9 +47,12 @@ export function problemOf(error: unknown): Problem | undefined {
   switch (error.code) {
     case 'invalid-option':
     case 'unsupported-operation':
-      return new Problem(400, error.message);
-    case 'store-unavailable':
+      // The way out of the library's users is none for who asks over HTTP.
+      return new Problem(400, error.message.replace(' To refuse everything use block().', ''));
     case 'store-full':
+      // Nobody knows when there will be room.
+      return new Problem(503, error.message);
+    case 'store-unavailable':
     case 'circuit-open':
       return new Problem(503, error.message, { headers: storeRetry });
     default:
@@ -62,6 +65,7 @@ const longestShown = 80;
 
 /** A value as it is shown in a detail. */
 export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  // JSON has no number beyond the largest, and would show it as null.
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return text.length > longestShown ? `${text.slice(0, longestShown - 3)}...` : text;
 }

@@ -30,8 +30,6 @@ export interface DoorContext {
   readonly log: Log;
   /** A command that `limits` do not hold for. */
   readonly large: LargeCommand | undefined;
-  /** The time of the last look at the clock; idle connections need no better one. */
-  nowMs: number;
   /** Bytes of requests that are not yet whole, of all connections. */
   restBytes: number;
   /** The door is closing: a connection on which nothing is under way ends. */
@@ -47,6 +45,9 @@ const writeBytes = 64 * 1024;
 // want to hold still more; one large request is fine, thousands at once are an attack.
 const mostRestBytes = 64 * 1024 * 1024;
 const smallRestBytes = 16 * 1024;
+
+// The clock is not read for each message. What begins is timed by the sweep that follows, so that a time-out may come late, but never early.
+const fromNextSweep = Number.POSITIVE_INFINITY;
 
 /** As Redis has it: who has not shown a token cannot make the server hold much. */
 const strangersLimits: ReaderLimits = {
@@ -72,7 +73,7 @@ export class Connection {
   private isWriteScheduled = false;
   private wasDeferred = false;
   private drop: ((chunk: Buffer) => void) | undefined;
-  private lastBytesMs: number;
+  private lastBytesMs = fromNextSweep;
   /** When the request began that is not yet whole; undefined: there is none. */
   private requestSinceMs: number | undefined;
   /** Since when the client has not read what it was sent. */
@@ -85,7 +86,6 @@ export class Connection {
     this.socket = socket;
     this.session = session;
     this.door = door;
-    this.lastBytesMs = door.nowMs;
     const { large } = door;
     const { bodyBytes } = door.limits;
     this.fullLimits = { arguments: mostArguments, argumentBytes: bodyBytes, commandBytes: bodyBytes, large };
@@ -100,7 +100,7 @@ export class Connection {
   }
 
   private receive(chunk: Buffer): void {
-    this.lastBytesMs = this.door.nowMs;
+    this.lastBytesMs = fromNextSweep;
     if (this.session.isEnding) this.ignore(chunk);
     else if (this.rest === undefined) this.process(chunk, 0, chunk.length);
     else if (this.append(chunk)) {
@@ -259,7 +259,7 @@ export class Connection {
     if (this.isPaused) return;
     this.isPaused = true;
     this.socket.pause();
-    if (this.socket.writableLength > 0) this.unreadSinceMs ??= this.door.nowMs;
+    if (this.socket.writableLength > 0) this.unreadSinceMs ??= fromNextSweep;
   }
 
   private onDrain(): void {
@@ -298,7 +298,7 @@ export class Connection {
     this.restEnd = buffer.copy(part, 0, from, to);
     this.restStart = 0;
     this.hold(part);
-    this.requestSinceMs = this.door.nowMs;
+    this.requestSinceMs = fromNextSweep;
   }
 
   /** Adds what came to what is there; false when that would be too much for the door, and the connection ends. */
@@ -344,7 +344,7 @@ export class Connection {
 
   /** What was asked before is answered; while it is paused, whole commands may be among what is left. */
   private halfClose(): void {
-    this.halfClosedSinceMs = this.door.nowMs;
+    this.halfClosedSinceMs = fromNextSweep;
     if (!this.isPaused) this.forget();
     this.endWhenDone();
   }
@@ -354,7 +354,7 @@ export class Connection {
     const isBusy = this.queue.length > 0 || (this.rest !== undefined && !this.session.isEnding);
     if (isBusy || this.endingSinceMs !== undefined || this.socket.destroyed) return;
     this.session.isEnding = true;
-    this.endingSinceMs = this.door.nowMs;
+    this.endingSinceMs = fromNextSweep;
     this.forget();
     this.socket.end();
     // Read on, or the end of the other side is never seen.
@@ -374,7 +374,8 @@ export class Connection {
   /** Ends what takes too long. Called now and then. */
   sweep(nowMs: number): void {
     const { idleMs, requestMs } = this.door.limits;
-    const isOver = (sinceMs: number | undefined) => sinceMs !== undefined && nowMs - sinceMs > requestMs;
+    this.time(nowMs);
+    const isOver = (sinceMs: number | undefined) => sinceMs !== undefined && nowMs - sinceMs >= requestMs;
     if (isOver(this.endingSinceMs) || isOver(this.halfClosedSinceMs)) this.destroy();
     else if (isOver(this.unreadSinceMs)) {
       this.door.meter.timedOut += 1;
@@ -386,9 +387,19 @@ export class Connection {
       this.reject(`ERR Protocol error: the request was not complete within ${requestMs} ms`);
       this.door.turn.writer.flush(this.socket);
       this.endWhenDone();
-    } else if (idleMs > 0 && nowMs - this.lastBytesMs > idleMs) {
+    } else if (idleMs > 0 && nowMs - this.lastBytesMs >= idleMs) {
       this.door.meter.timedOut += 1;
       this.endWhenDone();
     }
+  }
+
+  /** What began since the last sweep begins now. */
+  private time(nowMs: number): void {
+    const timed = (sinceMs: number | undefined) => sinceMs && Math.min(sinceMs, nowMs);
+    this.lastBytesMs = Math.min(this.lastBytesMs, nowMs);
+    this.requestSinceMs = timed(this.requestSinceMs);
+    this.unreadSinceMs = timed(this.unreadSinceMs);
+    this.halfClosedSinceMs = timed(this.halfClosedSinceMs);
+    this.endingSinceMs = timed(this.endingSinceMs);
   }
 }

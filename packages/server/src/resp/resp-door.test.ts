@@ -327,6 +327,30 @@ describe('limits', () => {
     expect(await busy.call('PING')).toBe('PONG');
   });
 
+  test('a time-out never comes early, wherever it began between two looks at the clock', async () => {
+    const clock = new TestClock(0);
+    const { client, meter } = await openDoor({ clock, limits: { requestMs: 400, idleMs: 600 } });
+    const other = await client();
+    const pass = async (ms: number) => {
+      const endMs = clock.now() + ms;
+      // Answered behind what was sent before, so that has been read.
+      for (; clock.now() < endMs; clock.advance(10)) expect(await other.call('PING')).toBe('PONG');
+    };
+    for (const laterMs of [240, 490]) {
+      await pass(laterMs);
+      const slow = await client();
+      slow.send('*1\r\n$4\r\nPI');
+      await pass(400);
+      slow.send('NG\r\n');
+      expect(await slow.reply()).toBe('PONG');
+      await pass(600);
+      expect(await slow.call('PING')).toBe('PONG');
+      expect(meter.timedOut).toBe(0);
+      slow.socket.destroy();
+      await waitUntil('it has left', () => meter.connections === 1);
+    }
+  });
+
   test('a request that does not become whole in time is told so and closed, however busy it looks', async () => {
     const clock = new TestClock(0);
     const { client, meter } = await openDoor({ clock, limits: { requestMs: 3000 } });

@@ -1,6 +1,7 @@
 /** Reading the configuration again: all of it applies, or none of it does and the old one stays. */
 import type { Config } from '../config/config.ts';
 import { diffConfig } from '../config/diff-config.ts';
+import { diffEnvoy } from '../config/diff-envoy.ts';
 import { problemLine } from '../config/format-problems.ts';
 import type { ReadConfigResult } from '../config/read-config.ts';
 import type { Watched } from '../config/watch-config.ts';
@@ -29,11 +30,14 @@ export class Reloads {
   onWatched: (watched: Watched) => void = () => undefined;
   readonly numbers: { -readonly [Field in keyof ReloadNumbers]: ReloadNumbers[Field] };
   private readonly source: Source;
+  private envoyRules: EnvoyRules;
+  private wasRefused = false;
   private readonly apply: (config: Config, envoy: EnvoyRules) => void;
 
   constructor(source: Source, apply: (config: Config, envoy: EnvoyRules) => void) {
     this.source = source;
     this.config = source.config;
+    this.envoyRules = rulesRead.get(source.config.envoy ?? noFolder) ?? noRules;
     this.watched = { paths: source.watched, content: source.watchedContent };
     this.apply = apply;
     this.numbers = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
@@ -46,23 +50,33 @@ export class Reloads {
     // Also where it does not apply: what is wrong may be put right in one of them.
     this.watched = { paths: read.watched, content: read.watchedContent };
     this.onWatched(this.watched);
+    let envoyRules: EnvoyRules;
     try {
-      this.apply(config, envoyRulesOf(config.envoy));
+      envoyRules = envoyRulesOf(config.envoy);
+      this.apply(config, envoyRules);
     } catch (error) {
       if (error instanceof EnvoyFilesError) return this.refused(error.problems.map(problemText));
       return this.refused([(error as Error).message]);
     }
-    const { added, changed, removed, applied } = diffConfig(this.config, config);
+    const { applied, ...rules } = diffConfig(this.config, config);
+    const limits = diffEnvoy(this.envoyRules, envoyRules);
+    const added = [...rules.added, ...limits.added];
+    const changed = [...rules.changed, ...limits.changed];
+    const removed = [...rules.removed, ...limits.removed];
     // What the service was started with is what these still are.
     const { needsRestart } = diffConfig(this.source.config, config);
     this.config = config;
+    this.envoyRules = envoyRules;
     this.numbers.succeeded += 1;
     this.numbers.lastSuccessMs = Date.now();
     const isChanged = [added, changed, removed, applied, needsRestart].some(({ length }) => length > 0);
-    this.source.log[isChanged ? 'info' : 'debug'](
+    // Else the last that the log says of it would be that it is wrong.
+    const isNews = isChanged || this.wasRefused;
+    this.source.log[isNews ? 'info' : 'debug'](
       { added, changed, removed, settings: applied },
-      'the configuration was read again',
+      this.wasRefused ? 'the configuration was read again, and is right again' : 'the configuration was read again',
     );
+    this.wasRefused = false;
     if (needsRestart.length > 0) {
       this.source.log.warn({ settings: needsRestart }, 'some changed settings apply after a restart');
     }
@@ -71,11 +85,21 @@ export class Reloads {
 
   private refused(problems: readonly string[]): ReloadReport {
     this.numbers.failed += 1;
+    this.wasRefused = true;
     this.source.log.error({ problems }, 'the configuration is wrong; the old one stays in force');
     return { isApplied: false, problems, needsRestart: [], added: [], changed: [], removed: [] };
   }
 }
 
+const noFolder = {};
+const noRules = loadEnvoyFiles([], { mergeDomains: false });
+
+/** What was read of which folder at last: whoever starts with it says later what is another. */
+const rulesRead = new WeakMap<object, EnvoyRules>();
+
 export function envoyRulesOf(config: Config['envoy']): EnvoyRules {
-  return config ? readEnvoyDirectory(config.directory, config) : loadEnvoyFiles([], { mergeDomains: false });
+  if (config === undefined) return noRules;
+  const rules = readEnvoyDirectory(config.directory, config);
+  rulesRead.set(config, rules);
+  return rules;
 }

@@ -1,10 +1,11 @@
 /** The service in this process, with one thread: its files, and what a reload changes. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@sluice/test-servers';
 import { gcra } from 'sluice';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type ReadConfigResult, readConfig } from '../config/read-config.ts';
 import { serviceLog } from '../operations/log.ts';
 import { type RunningService, startService } from './start-service.ts';
@@ -37,13 +38,16 @@ function read(text: string): Extract<ReadConfigResult, { config: unknown }> {
   return result;
 }
 
-async function start({ config, watched, watchedContent }: ReturnType<typeof read>): Promise<RunningService> {
+async function start(
+  { config, watched, watchedContent }: ReturnType<typeof read>,
+  log = quiet,
+): Promise<RunningService> {
   const service = await startService({
     config,
     watched,
     watchedContent,
     readConfig: () => readConfig({ path }),
-    log: quiet,
+    log,
     onDeath(error) {
       throw error;
     },
@@ -172,4 +176,50 @@ it('tells Envoy to add headers as the latest configuration says', async () => {
 it.each(['750ms', '0.3ms', '1.5s', '1d'])('starts with a request time of %s', async (request) => {
   const { listening } = await start(read(`limits: { request: ${request} }\n`));
   expect(listening.http?.port).toBeGreaterThan(0);
+});
+
+it('is ready once every door is open, and not before', async () => {
+  const { config, ...rest } = read('');
+  const any = { host: '127.0.0.1', port: 0 };
+  const readiness = async (port: number) => {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+    return [response.status, await response.text()];
+  };
+  const before: unknown[] = [];
+  let first: Server | undefined;
+  const { listen } = Server.prototype;
+  // Each door after the first opens only when the first was asked.
+  const spy = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args: unknown[]) {
+    const open = () => void listen.apply(this, args as Parameters<typeof listen>);
+    if (first !== undefined) {
+      const { port } = first.address() as AddressInfo;
+      void readiness(port)
+        .catch(String)
+        .then((said) => before.push(said))
+        .then(open);
+    } else {
+      first = this;
+      open();
+    }
+    return this;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const { listening } = await start({
+    ...rest,
+    config: { ...config, listen: { http: any, grpc: any, resp: any, admin: undefined } },
+  });
+  const starting = [503, expect.stringContaining('the service is starting')];
+  expect(before).toEqual([starting, starting]);
+  expect(await readiness(listening.http!.port)).toEqual([200, expect.anything()]);
+});
+
+it('says in the log and in its metrics that there is no room for newcomers', async () => {
+  const said: string[] = [];
+  const log = serviceLog({ level: 'warn', to: { write: (line: string) => void said.push(line) } });
+  const { config, ...rest } = read('rules: [{ name: log, key: user, algorithm: sliding-log, limit: 5, window: 1h }]\n');
+  const { service } = await start({ ...rest, config: { ...config, store: { type: 'memory', maxKeys: 16 } } }, log);
+  for (let user = 0; user < 20; user += 1) await service.check({ user });
+  expect(await service.metrics()).toMatch(/^sluice_store_errors_total 4$/m);
+  await waitUntil('it is in the log', () => said.some((line) => line.includes('raise store.maxKeys')));
+  expect(said.join('')).toContain('"refused":4');
 });

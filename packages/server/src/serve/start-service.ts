@@ -35,6 +35,7 @@ import { applySettings, type ThreadSettings, threadSettings } from '../threads/t
 import { startWorkers } from '../threads/workers.ts';
 import { version } from '../version.ts';
 import { envoyRulesOf, Reloads } from './reloads.ts';
+import { watchRoom } from './room-watch.ts';
 
 export interface StartOptions {
   readonly config: Config;
@@ -140,7 +141,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   };
 
   function readiness() {
-    const reason = isEnding ? 'the service is ending' : opened.problem();
+    const reason = isEnding ? 'the service is ending' : front ? opened.problem() : 'the service is starting';
     return reason === undefined ? { isReady: true } : { isReady: false, reason };
   }
 
@@ -184,6 +185,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   joinCluster(opened, served.listening, options);
   const files = [...memoryFiles(config, opened, () => local.overrides()), ...throttleFiles(config, shared)];
   const saver = stateSaver(config, files, log);
+  const roomWatch = watchRoom(() => refusedNewcomers(opened, shared), log);
   const watch = watchConfig({ ...reloads.watched, onChange: () => void reloads.reload(), log });
   reloads.onWatched = (watched) => watch.follow(watched);
 
@@ -193,6 +195,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
     studio: studio === undefined ? undefined : (served.listening.admin ?? served.listening.http),
     async stop() {
       isEnding = true;
+      roomWatch.end();
       await watch.close();
       // With the doors open: who comes meanwhile is sent on to the next owner.
       await opened.cluster?.leave(config.drainMs);
@@ -321,9 +324,16 @@ async function openHere(
   };
 }
 
-function storeNumbers({ stats }: OpenStore, shared: SharedMemoryStore | undefined) {
-  const own = stats();
-  if (shared === undefined) return own;
+function storeNumbers(opened: OpenStore, shared: SharedMemoryStore | undefined) {
+  const own = opened.stats();
+  const errors = own.errors + refusedNewcomers(opened, shared);
+  if (shared === undefined) return { ...own, errors };
   const { keys, evictedLiveKeys } = shared.stats();
-  return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys };
+  return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys, errors };
+}
+
+/** The one way in which memory fails: what it may not forget finds no room. */
+function refusedNewcomers({ memories }: OpenStore, shared: SharedMemoryStore | undefined): number {
+  const ofMemories = memories.reduce((sum, { memory }) => sum + memory.stats().refusedNewcomers, 0);
+  return ofMemories + (shared?.stats().refusedNewcomers ?? 0);
 }

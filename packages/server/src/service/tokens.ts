@@ -13,14 +13,21 @@ export const tokenForm =
 
 export class Tokens {
   private digests: readonly Buffer[];
+  private changes = 0;
 
   constructor(list: readonly string[]) {
     this.digests = list.map(digestOf);
   }
 
-  /** From the next question on; connections that have shown a token stay. */
+  /** From the next question on. HTTP and gRPC ask with each request; RESP asks with `AUTH` only, and who has passed stays, as with Redis. */
   set(list: readonly string[]): void {
     this.digests = list.map(digestOf);
+    this.changes += 1;
+  }
+
+  /** Another number whenever they may be others: what was found good under another one has to be asked again. */
+  get revision(): number {
+    return this.changes;
   }
 
   /** Clients need one. */
