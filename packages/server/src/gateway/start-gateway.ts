@@ -21,6 +21,7 @@ import { serviceMetrics } from '../operations/metrics.ts';
 import { occasionalLog } from '../operations/occasional-log.ts';
 import { refusedKeys } from '../operations/refused-keys.ts';
 import { Reloads } from '../serve/reloads.ts';
+import { watchRoom } from '../serve/room-watch.ts';
 import { doorMeter } from '../service/door-meter.ts';
 import { LocalService } from '../service/local-service.ts';
 import { type OpenStore, openStore } from '../service/open-store.ts';
@@ -162,12 +163,18 @@ async function startOver(
     memoryFiles(config, opened, () => limiting.local.overrides()),
     log,
   );
+  const roomWatch = watchRoom(
+    opened.memories.map(({ memory }) => memory),
+    log,
+  );
+  closers.push(() => roomWatch.end());
   const watch = watchConfig({ ...reloads.watched, onChange: () => void reloads.reload(), log });
   reloads.onWatched = (watched) => watch.follow(watched);
   await watch.ready;
 
   async function stop(): Promise<void> {
     isEnding = true;
+    roomWatch.end();
     await watch.close();
     front.stopListening();
     await front.drain(config.drainMs);

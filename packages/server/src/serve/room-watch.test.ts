@@ -8,7 +8,7 @@ it('says once in a while how many were refused since the start, and nothing whil
   const silent = () => undefined;
   let refused = 7;
   const watch = watchRoom(
-    () => refused,
+    [{ stats: () => ({ refusedNewcomers: refused }) }],
     { debug: silent, info: silent, warn: (fields) => said.push(fields), error: silent },
     clock,
   );

@@ -8,8 +8,12 @@ import type { Log } from '../service/log.ts';
 
 const everyMs = 1000;
 
-/** `refused`: how many so far. */
-export function watchRoom(refused: () => number, log: Log, clock: Clock = monotonicClock): { end(): void } {
+export interface Roomy {
+  stats(): { readonly refusedNewcomers: number };
+}
+
+export function watchRoom(memories: readonly Roomy[], log: Log, clock: Clock = monotonicClock): { end(): void } {
+  const refused = () => memories.reduce((sum, memory) => sum + memory.stats().refusedNewcomers, 0);
   const sparingly = occasionalLog(log, { clock });
   const stop = new AbortController();
   // What an earlier run refused may be among them.

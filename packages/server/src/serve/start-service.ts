@@ -185,7 +185,7 @@ export async function startService(options: StartOptions): Promise<RunningServic
   joinCluster(opened, served.listening, options);
   const files = [...memoryFiles(config, opened, () => local.overrides()), ...throttleFiles(config, shared)];
   const saver = stateSaver(config, files, log);
-  const roomWatch = watchRoom(() => refusedNewcomers(opened, shared), log);
+  const roomWatch = watchRoom([...opened.memories.map(({ memory }) => memory), ...(shared ? [shared] : [])], log);
   const watch = watchConfig({ ...reloads.watched, onChange: () => void reloads.reload(), log });
   reloads.onWatched = (watched) => watch.follow(watched);
 
@@ -326,14 +326,12 @@ async function openHere(
 
 function storeNumbers(opened: OpenStore, shared: SharedMemoryStore | undefined) {
   const own = opened.stats();
-  const errors = own.errors + refusedNewcomers(opened, shared);
-  if (shared === undefined) return { ...own, errors };
-  const { keys, evictedLiveKeys } = shared.stats();
-  return { ...own, keys: (own.keys ?? 0) + keys, evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys, errors };
-}
-
-/** The one way in which memory fails: what it may not forget finds no room. */
-function refusedNewcomers({ memories }: OpenStore, shared: SharedMemoryStore | undefined): number {
-  const ofMemories = memories.reduce((sum, { memory }) => sum + memory.stats().refusedNewcomers, 0);
-  return ofMemories + (shared?.stats().refusedNewcomers ?? 0);
+  if (shared === undefined) return own;
+  const { keys, evictedLiveKeys, refusedNewcomers } = shared.stats();
+  return {
+    ...own,
+    keys: (own.keys ?? 0) + keys,
+    evictedLiveKeys: own.evictedLiveKeys + evictedLiveKeys,
+    errors: own.errors + refusedNewcomers,
+  };
 }

@@ -127,6 +127,16 @@ describe('the service', () => {
     expect(refusals.top(5)).toEqual([]);
   });
 
+  it('a table without room for another key decided nothing, and holds it against nobody', () => {
+    const { service, checks, refusals } = open(text, ({ clock }) => memoryStore({ clock, maxKeys: 1 }));
+    const results = ['ann', 'bob', 'cid'].map((user) => service.check({ user }) as RulesResult);
+    expect(results.map(({ decisions }) => decisions.some(({ reason }) => reason === 'store-full'))).toContain(true);
+    const { error, refused } = countsOf(checks)['per-user']!;
+    expect(error).toBeGreaterThan(0);
+    expect(refused).toBe(0);
+    expect(refusals.top(5)).toEqual([]);
+  });
+
   it('times one CL.THROTTLE for many, and lets it stand for all of them', () => {
     const { service, checks } = open();
     const key = Buffer.from('ann');

@@ -323,8 +323,7 @@ export class LocalService {
   }
 
   private count({ rule: own, allowed, shadow, reason }: Decision, rule = own): void {
-    // Nobody decided: the store did not answer.
-    if (reason === 'store-failure') this.parts.checks.count(rule, 'error');
+    if (isFault(reason)) this.parts.checks.count(rule, 'error');
     else this.parts.checks.count(rule, allowed ? 'allowed' : shadow ? 'shadow-refused' : 'refused');
   }
 
@@ -351,9 +350,14 @@ export class LocalService {
   }
 }
 
+/** Nobody decided: the store did not answer, or had no room to count in. */
+function isFault(reason: Decision['reason']): boolean {
+  return reason === 'store-failure' || reason === 'store-full';
+}
+
 /** Whether a key used too much. When the store fails everybody is refused, and nobody is to blame. */
 function isRefusal({ allowed, shadow, reason }: Decision): boolean {
-  return !allowed && !shadow && reason !== 'store-failure';
+  return !allowed && !shadow && !isFault(reason);
 }
 
 /** What a subject holds by this result: one place for each rule that lends some. */

@@ -76,8 +76,11 @@ function openMemory(maxKeys: number, clock: Clock): OpenStore {
     ],
     stats() {
       const all = [memory.stats(), large.stats()];
-      const sum = (field: 'keys' | 'evictedLiveKeys') => all.reduce((total, one) => total + one[field], 0);
-      return { type: 'memory', keys: sum('keys'), evictedLiveKeys: sum('evictedLiveKeys'), errors: 0, degraded: 0 };
+      const sum = (field: 'keys' | 'evictedLiveKeys' | 'refusedNewcomers') =>
+        all.reduce((total, one) => total + one[field], 0);
+      // The one way in which memory fails: what it may not forget leaves no room.
+      const errors = sum('refusedNewcomers');
+      return { type: 'memory', keys: sum('keys'), evictedLiveKeys: sum('evictedLiveKeys'), errors, degraded: 0 };
     },
     problem: () => undefined,
     close: async () => {},

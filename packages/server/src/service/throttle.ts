@@ -200,7 +200,7 @@ function plainReply(into: Writable, { maxBurst }: Ready, { allowed, retryAfterMs
   into.remaining = 0;
   into.retryAfterSeconds = allowed || isNever ? -1 : Math.ceil(retryAfterMs / 1000);
   into.resetAfterSeconds = Math.max(0, into.retryAfterSeconds);
-  into.isStoreFailure = reason === 'store-failure';
+  into.isStoreFailure = reason === 'store-failure' || reason === 'store-full';
   return into;
 }
 

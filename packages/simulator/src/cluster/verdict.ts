@@ -159,6 +159,9 @@ export function refusedByPlan({ ledger, rules, settings }: World, { settledMs }:
   return objections;
 }
 
+// State that is handed over looks younger by the time that it is on its way, and may be handed over several times.
+const travelledMsMax = 25;
+
 /** Somebody forbade it, and that may not be over yet. */
 function isBlocked(refused: Decided, interventions: readonly Intervention[]): boolean {
   return (
@@ -169,7 +172,7 @@ function isBlocked(refused: Decided, interventions: readonly Intervention[]): bo
         rule === refused.rule &&
         key === refused.key &&
         fromMs <= refused.toMs &&
-        toMs + durationMs * (1 + 2 * drift) >= refused.fromMs,
+        toMs + durationMs * (1 + 2 * drift) + travelledMsMax >= refused.fromMs,
     )
   );
 }
