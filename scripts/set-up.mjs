@@ -55,12 +55,12 @@ function buildPrograms() {
   if (
     isNewer(join(folder, 'program/main.js'), [
       'packages/server/dist',
-      'packages/server/rolldown.config.mjs',
+      'packages/server/bundle-programs.mjs',
       ...libraries,
     ])
   )
     return true;
-  return run('rolldown', ['--config', 'rolldown.config.mjs', '--logLevel', 'warn'], { folder, stdout: 2 });
+  return run('node', ['bundle-programs.mjs'], { folder, stdout: 2 });
 }
 
 function buildStudio() {

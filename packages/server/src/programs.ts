@@ -1,4 +1,4 @@
-/** Where the programs of this package are, as they are started: bundled into few files (rolldown.config.mjs). */
+/** Where the programs of this package are, as they are started: bundled into few files (bundle-programs.mjs). */
 import { fileURLToPath } from 'node:url';
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../program/${file}`, import.meta.url));

@@ -155,9 +155,11 @@ export class ClusterNode implements ClusterDoor {
     membership.right.end();
     // Where all are stopped at one time, all change the table at one time: whoever was too late does it again. Left as it was, it would name somebody who
     // is gone, and whoever comes next would have to wait until his right has ended.
-    while (shards.all().length > 0 && !membership.isDeposed && environment.clock.nowMs() < endMs) {
+    const isOver = () => this.parts.isStopped || membership.isDeposed || environment.clock.nowMs() >= endMs;
+    while (shards.all().length > 0 && !isOver()) {
       const nobodys: ShardEdit = { owner: undefined, origin: this.duties.unknownOrigin(), standby: null };
-      await membership.edit(() => new Map(shards.all().map(({ number }) => [number, nobodys])));
+      const outcome = await membership.edit(() => new Map(shards.all().map(({ number }) => [number, nobodys])));
+      if (outcome !== 'done') await this.pause(this.parts.settings.ttlMs / 50);
     }
     await membership.leave();
   }

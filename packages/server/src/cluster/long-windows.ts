@@ -272,7 +272,7 @@ export class LongWindows {
     const others = chunks.filter(
       ({ id, isApart }) => !isInState && !known.own.has(id) && !counted.has(id) && !(isTold && !isApart),
     );
-    if (check.owned.isBucket) chargeBucket(shard, check, others, others.length === chunks.length, nowMs);
+    if (check.owned.isBucket) chargeBucket(shard, check, others, chunks, nowMs);
     else for (const { cost, spendByMs } of others) shard.charge(check, cost, spendByMs - nowMs);
     for (const chunk of chunks) if (chunk.isApart || others.includes(chunk)) known.apart.add(chunk.id);
     // A window that was made longer since: what it should know of may have been everything.
@@ -507,14 +507,21 @@ function ownershipName(ownership: string, ofSpanMs = 0) {
  *      missing at the end  =  missing at the start (a bucketful at most)  +  chunks  -  what came in meanwhile (a bucketful at least)  <=  chunks
  *
  * and where it was full in between, less. So no more is missing than all chunks together. Where only some of them are to be counted, the others are in
- * the state, and what came in since is counted there once already: then nothing is known but that it was not less than empty.
+ * the state, and what came in since is counted there once already: then nothing is known but that it was not less than empty. Not when the first of
+ * those was spent but when the last was: in between it may have been full in the state, which has forgotten it then.
  */
-function chargeBucket(shard: Shard, check: OwnedCheck, others: readonly Chunk[], isAll: boolean, nowMs: number): void {
+function chargeBucket(
+  shard: Shard,
+  check: OwnedCheck,
+  others: readonly Chunk[],
+  all: readonly Chunk[],
+  nowMs: number,
+): void {
   if (others.length === 0) return;
   const { limit } = check.owned;
-  const latestMs = Math.max(...others.map(({ spendByMs }) => spendByMs));
+  const latestMs = Math.max(...all.map(({ spendByMs }) => spendByMs));
   const spent = others.reduce((sum, { cost }) => sum + cost, 0);
-  shard.charge(check, isAll ? Math.min(limit, spent) : limit, latestMs - nowMs);
+  shard.charge(check, others.length === all.length ? Math.min(limit, spent) : limit, latestMs - nowMs);
 }
 
 function tokenOf(random: () => number): string {

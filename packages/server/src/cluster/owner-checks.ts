@@ -438,7 +438,7 @@ export class OwnerChecks {
     if (groups.length === 1) return this.ask(checks, requestId);
     return applyAcrossSlots(
       groups,
-      (some, step) => this.ask(some, requestId === undefined ? undefined : `${requestId} ${step}`),
+      (some, step) => this.ask(some, requestId === undefined ? undefined : stepOf(requestId, step)),
       requestId !== undefined,
       (error) =>
         this.parts.environment.log.debug({ error: (error as Error).message }, 'a reservation could not be given back'),
@@ -529,6 +529,11 @@ function isPlain({ operation, shadow, maxDelayMs, receipt }: Check): boolean {
   return (
     (operation === undefined || operation === 'check') && !shadow && maxDelayMs === undefined && receipt === undefined
   );
+}
+
+/** Where the keys of a part have several owners by now, it is still the same step: who repeats it all may find them apart from the start. */
+function stepOf(requestId: string, step: string): string {
+  return requestId.endsWith(` ${step}`) ? requestId : `${requestId} ${step}`;
 }
 
 function showOwned(decision: { -readonly [Field in keyof Decision]: Decision[Field] }, owned: OwnedPolicy): void {

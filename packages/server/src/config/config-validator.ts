@@ -1,4 +1,4 @@
-/** The schema as a function. Of the programs it is made when they are built (rolldown.config.mjs): compiling takes longer than everything that is done with it. */
+/** The schema as a function. Of the programs it is made when they are built (bundle-programs.mjs): compiling takes longer than everything that is done with it. */
 import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { configSchema } from './schema.ts';
 

@@ -23,15 +23,15 @@ const limit = (key: string, perHour: number) =>
   `  - { key: ${key}, rate_limit: { unit: hour, requests_per_unit: ${perHour} } }\n`;
 const edge = (...limits: string[]) => `domain: edge\ndescriptors:\n${limits.join('')}`;
 
-/** Of a service that was started with what the folder holds. */
-function reloadsOf(): Reloads {
+/** Of a service that was started with what the folder holds; or of somebody who reads it, and applies nothing of it. */
+function reloadsOf(isApplied = true): Reloads {
   const path = join(folder, 'sluice.yaml');
   writeFileSync(path, 'envoy: { directory: limits }\n');
   const read = () => readConfig({ path });
   const first = read();
   if ('problems' in first) throw new Error(JSON.stringify(first.problems));
-  envoyRulesOf(first.config.envoy);
-  return new Reloads({ ...first, readConfig: read, log }, () => undefined);
+  const rules = isApplied ? envoyRulesOf(first.config.envoy) : undefined;
+  return new Reloads({ ...first, readConfig: read, log }, () => undefined, rules);
 }
 
 it('says which limits of Envoy are others, and where a domain finds others', () => {
@@ -81,4 +81,12 @@ it('names so many of them at most', () => {
   const { added } = reloads.reload();
   expect(added).toHaveLength(51);
   expect(added.at(-1)).toBe("and 951 more of Envoy's");
+});
+
+it('says nothing of limits that do not apply, as in a gateway', () => {
+  write(edge(limit('path', 1)));
+  const reloads = reloadsOf(false);
+  write(edge(limit('path', 2)));
+  expect(reloads.reload()).toMatchObject({ isApplied: true, added: [], changed: [], removed: [] });
+  expect(said.map(([level]) => level)).toEqual(['debug']);
 });

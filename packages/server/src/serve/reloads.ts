@@ -30,14 +30,16 @@ export class Reloads {
   onWatched: (watched: Watched) => void = () => undefined;
   readonly numbers: { -readonly [Field in keyof ReloadNumbers]: ReloadNumbers[Field] };
   private readonly source: Source;
-  private envoyRules: EnvoyRules;
+  /** Of those who apply none, nothing is told. */
+  private envoyRules: EnvoyRules | undefined;
   private wasRefused = false;
   private readonly apply: (config: Config, envoy: EnvoyRules) => void;
 
-  constructor(source: Source, apply: (config: Config, envoy: EnvoyRules) => void) {
+  /** @param envoyRules those it begins with, where they apply */
+  constructor(source: Source, apply: (config: Config, envoy: EnvoyRules) => void, envoyRules?: EnvoyRules) {
     this.source = source;
     this.config = source.config;
-    this.envoyRules = rulesRead.get(source.config.envoy ?? noFolder) ?? noRules;
+    this.envoyRules = envoyRules;
     this.watched = { paths: source.watched, content: source.watchedContent };
     this.apply = apply;
     this.numbers = { succeeded: 0, failed: 0, lastSuccessMs: Date.now() };
@@ -59,14 +61,14 @@ export class Reloads {
       return this.refused([(error as Error).message]);
     }
     const { applied, ...rules } = diffConfig(this.config, config);
-    const limits = diffEnvoy(this.envoyRules, envoyRules);
+    const limits = this.envoyRules ? diffEnvoy(this.envoyRules, envoyRules) : noDifference;
     const added = [...rules.added, ...limits.added];
     const changed = [...rules.changed, ...limits.changed];
     const removed = [...rules.removed, ...limits.removed];
     // What the service was started with is what these still are.
     const { needsRestart } = diffConfig(this.source.config, config);
     this.config = config;
-    this.envoyRules = envoyRules;
+    if (this.envoyRules) this.envoyRules = envoyRules;
     this.numbers.succeeded += 1;
     this.numbers.lastSuccessMs = Date.now();
     const isChanged = [added, changed, removed, applied, needsRestart].some(({ length }) => length > 0);
@@ -91,15 +93,10 @@ export class Reloads {
   }
 }
 
-const noFolder = {};
-const noRules = loadEnvoyFiles([], { mergeDomains: false });
-
-/** What was read of which folder at last: whoever starts with it says later what is another. */
-const rulesRead = new WeakMap<object, EnvoyRules>();
+const noDifference: ReturnType<typeof diffEnvoy> = { added: [], changed: [], removed: [] };
 
 export function envoyRulesOf(config: Config['envoy']): EnvoyRules {
-  if (config === undefined) return noRules;
-  const rules = readEnvoyDirectory(config.directory, config);
-  rulesRead.set(config, rules);
-  return rules;
+  return config === undefined
+    ? loadEnvoyFiles([], { mergeDomains: false })
+    : readEnvoyDirectory(config.directory, config);
 }

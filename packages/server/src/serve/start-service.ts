@@ -96,15 +96,19 @@ export async function startService(options: StartOptions): Promise<RunningServic
   const local = new LocalService(parts, config);
   local.restoreNames(restored.names);
   tellDropped(local.restoreOverrides(restored.overrides), log);
-  const reloads = new Reloads(options, (next, nextEnvoyRules) => {
-    tellDropped(local.configure(next), log);
-    envoyRules = nextEnvoyRules;
-    checks.setRules(ruleNames(next));
-    const settings = threadSettings(next);
-    log.hide(settings.secrets);
-    log.level = settings.logLevel;
-    front?.configure(settings);
-  });
+  const reloads = new Reloads(
+    options,
+    (next, nextEnvoyRules) => {
+      tellDropped(local.configure(next), log);
+      envoyRules = nextEnvoyRules;
+      checks.setRules(ruleNames(next));
+      const settings = threadSettings(next);
+      log.hide(settings.secrets);
+      log.level = settings.logLevel;
+      front?.configure(settings);
+    },
+    envoyRules,
+  );
   const metrics = serviceMetrics(version);
   let isEnding = false;
   let front: Front | undefined;

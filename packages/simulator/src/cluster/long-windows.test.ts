@@ -254,28 +254,37 @@ describe('a bucket that is never full', () => {
   const promised = (forMs: number) => 100 + (100 / longMs) * forMs;
 
   test.each([
-    ['gcra', gcra({ limit: 100, window: longMs })],
-    ['token-bucket', tokenBucket({ limit: 100, window: longMs })],
-  ])('is not full to a standby either, however long ago its owner read of it in etcd (%s)', async (_, policy) => {
-    const stage = await stageOf({ shared: { unreplicated: 10 } }, ['a', 'b']);
-    const sinceMs = stage.world.loop.nowMs;
-    let used = (await grants(stage, stage.a, 110, { policy })).length;
-    // Everybody forgets everything. The copy is begun before the key is asked for.
-    for (const node of [stage.a, stage.b]) node.crash();
-    await stage.run(1000);
-    void stage.a.start();
-    await stage.run(50);
-    void stage.b.start();
-    await stage.run(takeOverMs + 2000);
-    expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
-    // Whatever comes in is used, until nothing that was read then is in the record any more.
-    used += (await grants(stage, stage.a, 250, { policy, gapMs: 300 })).length;
-    stage.a.crash();
-    await stage.runUntil(() => stage.b.node!.route(slotOf(stage.key)) === 'here');
-    expect(stage.b.node!.stats().promoted).toBeGreaterThan(0);
-    used += (await grants(stage, stage.b, 150, { policy })).length;
-    expect(used).toBeLessThanOrEqual(promised(stage.world.loop.nowMs - sinceMs));
-  });
+    ['gcra', gcra({ limit: 100, window: longMs }), 0],
+    ['token-bucket', tokenBucket({ limit: 100, window: longMs }), 0],
+    // So many that the copy, in which it was full, forgets it.
+    ['gcra, among many others', gcra({ limit: 100, window: longMs }), 4000],
+  ])(
+    'is not full to a standby either, however long ago its owner read of it in etcd (%s)',
+    async (_, policy, crowd) => {
+      const stage = await stageOf(
+        { shared: { unreplicated: 10 }, settings: { maxKeys: 100_000, durableKeys: 100_000 } },
+        ['a', 'b'],
+      );
+      const sinceMs = stage.world.loop.nowMs;
+      let used = (await grants(stage, stage.a, 110, { policy })).length;
+      // Everybody forgets everything. The copy is begun before the key is asked for.
+      for (const node of [stage.a, stage.b]) node.crash();
+      await stage.run(1000);
+      void stage.a.start();
+      await stage.run(50);
+      void stage.b.start();
+      await stage.run(takeOverMs + 2000);
+      expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
+      // Whatever comes in is used, until nothing that was read then is in the record any more.
+      used += (await grants(stage, stage.a, 250, { policy, gapMs: 300 })).length;
+      stage.a.crash();
+      await stage.runUntil(() => stage.b.node!.route(slotOf(stage.key)) === 'here');
+      expect(stage.b.node!.stats().promoted).toBeGreaterThan(0);
+      for (let i = 0; i < crowd; i += 1) await answer(stage, stage.b, { key: `{${stage.key}}${i}`, policy });
+      used += (await grants(stage, stage.b, 150, { policy })).length;
+      expect(used).toBeLessThanOrEqual(promised(stage.world.loop.nowMs - sinceMs));
+    },
+  );
 
   test('is as full to a new owner as its chunks of the time that it takes to fill leave it', async () => {
     const stage = await stageOf();

@@ -15,7 +15,7 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import type { Balancer, BalancerOptions, Member, MemberOrId } from '../balancer.ts';
 import { readBalancerOptions } from '../balancer-options.ts';
 import { balancerOf, type Seat, type Strategy } from '../pool.ts';
-import { lesserOfTwo } from '../two-choices/lesser-of-two.ts';
+import { betterOfTwo } from '../two-choices/better-of-two.ts';
 import { WeightedSeats } from '../weighted-seats.ts';
 
 export interface PeakEwmaOptions extends BalancerOptions {
@@ -112,7 +112,7 @@ export function peakEwma<M extends Member = Member>(
     changed: (seat) => seats.weigh(seat),
     choose(_key, _isLeftOut, leftOut) {
       nowMs = time.now();
-      return lesserOfTwo(seats, leftOut, random, isBetter);
+      return betterOfTwo(seats, leftOut, random, isBetter);
     },
     taken(seat) {
       const latency = latencies.get(seat);

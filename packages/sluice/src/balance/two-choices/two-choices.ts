@@ -11,7 +11,7 @@ import type { Balancer, BalancerOptions, Member, MemberOrId } from '../balancer.
 import { readBalancerOptions } from '../balancer-options.ts';
 import { balancerOf, type Seat, type Strategy } from '../pool.ts';
 import { WeightedSeats } from '../weighted-seats.ts';
-import { lesserOfTwo } from './lesser-of-two.ts';
+import { betterOfTwo } from './better-of-two.ts';
 
 export function twoChoices<M extends Member = Member>(
   members: readonly MemberOrId<M>[],
@@ -23,7 +23,7 @@ export function twoChoices<M extends Member = Member>(
     came: (seat) => seats.add(seat),
     went: (seat) => seats.remove(seat),
     changed: (seat) => seats.weigh(seat),
-    choose: (_key, _isLeftOut, leftOut) => lesserOfTwo(seats, leftOut, random, hasLess),
+    choose: (_key, _isLeftOut, leftOut) => betterOfTwo(seats, leftOut, random, hasLess),
   };
   return balancerOf(strategy, members);
 }

@@ -375,6 +375,21 @@ describe('several at once', () => {
     expect(virtualMs(scheduler, 'a')).toBe(130);
   });
 
+  it.each([15, 1024])(
+    'what was taken by the weight of then is no credit where that was %i and is 256 now',
+    (weight) => {
+      const scheduler = begin();
+      scheduler.add('a', { weight }, 0);
+      scheduler.begin('a', 0);
+      scheduler.add('b', {}, 1000);
+      const hadMs = virtualMs(scheduler, 'b');
+      expect(hadMs).toBeCloseTo((1000 * 1024) / weight);
+      scheduler.add('a', { weight: 256 }, 1000);
+      scheduler.end('a', 1500, 1500);
+      expect(virtualMs(scheduler, 'a')).toBeCloseTo(hadMs! + 500 * 4);
+    },
+  );
+
   it('forgets who has left also while a task lasts', () => {
     const scheduler = begin();
     scheduler.add('stream');

@@ -169,7 +169,10 @@ class NaiveTenants {
     this.raise();
     const one = this.all.get(tenant) ?? newNaiveTenant();
     this.all.set(tenant, one);
+    // What it has had stays what it was.
+    const hadMs = one.weight > 0 ? this.hadMs(one) : one.virtualMs;
     one.weight = weight;
+    one.virtualMs += hadMs - this.hadMs(one);
     if (one.isIn) this.goBehind(one);
     else this.getUp(one);
   }

@@ -120,7 +120,7 @@ export class VirtualTime {
     this.raiseMinimum();
     const old = this.tenants.get(name);
     if (old) {
-      old.weight = weight;
+      this.weigh(old, weight);
       if (old.hasLeft) this.comeBack(old, isIdle);
       else this.rank(old);
       return old;
@@ -130,6 +130,13 @@ export class VirtualTime {
     this.tenants.set(name, tenant);
     if (!isIdle) this.getUp(tenant);
     return tenant;
+  }
+
+  /** What its tasks have taken so far, they took by the old weight: what it has had stays the same. */
+  private weigh(tenant: Tenant, weight: number): void {
+    const hadMs = this.hadMs(tenant);
+    tenant.weight = weight;
+    tenant.virtualMs += hadMs - this.hadMs(tenant);
   }
 
   remove(tenant: Tenant): void {

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import standaloneCode from 'ajv/dist/standalone/index.js';
-import { defineConfig } from 'rolldown';
+import { build } from 'rolldown';
 
 const isOurs = /^(\.|\/|sluice(\/|$)|@sluice\/)/;
 
@@ -21,7 +21,7 @@ const readyValidator = {
   },
 };
 
-export default defineConfig({
+await build({
   cwd: fileURLToPath(new URL('.', import.meta.url)),
   input: {
     main: 'dist/main.js',
@@ -33,4 +33,5 @@ export default defineConfig({
   external: (id) => !isOurs.test(id) && !id.startsWith('ajv/dist/runtime/'),
   plugins: [readyValidator],
   output: { dir: 'program', cleanDir: true, chunkFileNames: '[name]-[hash].js' },
+  logLevel: 'warn',
 });

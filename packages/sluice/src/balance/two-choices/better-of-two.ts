@@ -2,7 +2,7 @@
 import type { Seat } from '../pool.ts';
 import type { WeightedSeats } from '../weighted-seats.ts';
 
-export function lesserOfTwo(
+export function betterOfTwo(
   seats: WeightedSeats,
   leftOut: readonly Seat[],
   random: () => number,
