@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { waitUntil } from '@sluice/test-servers';
 import { describe, expect, it } from 'vitest';
 import type { MachineFigures } from '../load/machine-figures.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { BenchFile } from '../plan/plan-figures.ts';
 import { programs } from '../programs.ts';
 import { version } from '../version.ts';
 
@@ -19,9 +21,11 @@ interface Ended {
   readonly stderr: string;
 }
 
-function bench(...args: string[]): Promise<Ended> {
+const bench = (...args: string[]) => run('bench', ...args);
+
+function run(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [programs.main, 'bench', ...args], { timeout: longestMs }, (error, stdout, stderr) =>
+    execFile(process.execPath, [programs.main, ...args], { timeout: longestMs }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
@@ -46,7 +50,7 @@ describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
     const figures = JSON.parse(stdout) as MachineFigures;
     expect(figures).toMatchObject({ kind: 'sluice-bench', format: 1, version });
     expect(Object.keys(figures).sort()).toEqual(
-      ['date', 'format', 'kind', 'machine', 'memory', 'protocols', 'settings', 'version'].sort(),
+      ['date', 'format', 'kind', 'machine', 'memory', 'plan', 'protocols', 'settings', 'version'].sort(),
     );
     expect(new Date(figures.date).toISOString()).toBe(figures.date);
     expect(figures.machine).toEqual({
@@ -86,9 +90,39 @@ describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
       expect(code, stderr).toBe(0);
       expect(stdout).toMatch(/checks\/s per core +cpu us +at checks\/s +p50 ms +p99 ms +p99.9 ms +errors/);
       expect(stdout).toMatch(/^Redis CL\.THROTTLE, 64 at once +[\d,]+ /m);
-      expect(stdout).toMatch(/2,000 keys: \d+ MB resident, \d+ bytes per key/);
+      expect(stdout).toMatch(
+        /2,000 keys: \d+ MB resident, too few keys to see what one takes: give --keys 200000 or more/,
+      );
       const figures = JSON.parse(readFileSync(file, 'utf8')) as MachineFigures;
       expect(figures.protocols.map(({ protocol }) => protocol)).toEqual(['resp', 'resp']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('writes a file that a plan is made of, and the plan measures only what depends on the question', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
+    try {
+      const file = join(folder, 'figures.json');
+      const measured = await bench(...tiny, '--protocols', 'http', '--json', file);
+      expect(measured.code, measured.stderr).toBe(0);
+      expect(measured.stdout).toContain('HTTP /v1/check');
+      const { plan: figures } = JSON.parse(readFileSync(file, 'utf8')) as BenchFile;
+      // A node asks the owner as sluice/client does: a plan for HTTP needs both.
+      expect(figures.clients.map(({ client, errors }) => [client, errors])).toEqual([
+        ['smart', 0],
+        ['http', 0],
+      ]);
+      const asked = ['--rps', '5k', '--users', '2k', '--limit', '10/1s', '--latency', '10s', '--figures', file];
+      const planned = await run('plan', ...asked, '--client', 'http', '--json');
+      expect(planned.code, planned.stderr).toBe(0);
+      expect(planned.stderr).toMatch(/^bytes of a key: sliding-log[^\n]*\n$/);
+      const { size, figures: used } = JSON.parse(planned.stdout) as Plan & { figures: BenchFile['plan'] };
+      expect(size.nodes).toBeGreaterThan(0);
+      expect(used.clients).toEqual(figures.clients);
+      const missing = await run('plan', ...asked, '--client', 'grpc');
+      expect(missing.stderr).toContain('has no figures of the client "grpc". Add --measure to measure it.');
+      expect(missing.code).toBe(2);
     } finally {
       rmSync(folder, { recursive: true });
     }

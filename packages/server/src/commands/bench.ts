@@ -2,8 +2,11 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Protocol } from '../load/load-order.ts';
-import type { MachineFigures, ProtocolFigures } from '../load/machine-figures.ts';
+import type { MachineFigures, MemoryFigures, ProtocolFigures } from '../load/machine-figures.ts';
 import { type MeasureOptions, measureMachine } from '../load/measure-machine.ts';
+import { measureFigures } from '../plan/measure/measure-figures.ts';
+import type { BenchFile, PlanFigures } from '../plan/plan-figures.ts';
+import { type Client, clients, type PlanPolicy, planDefaults } from '../plan/plan-question.ts';
 
 interface BenchFlags {
   readonly quick?: boolean;
@@ -18,6 +21,12 @@ const all: readonly Protocol[] = ['http', 'resp', 'grpc'];
 const full = { seconds: 10, keys: 1_000_000 };
 const quick = { seconds: 1.5, keys: 200_000 };
 
+/** What the clients of a plan are measured with: a plan says so where it asks for another. */
+const planPolicy: PlanPolicy = { algorithm: 'sliding-log', limit: 100, window: 60_000 };
+/** As long as a plan measures by itself: its runs are many. */
+const longestPlanSeconds = 3;
+const protocolOf: Readonly<Record<Client, Protocol>> = { smart: 'resp', redis: 'resp', http: 'http', grpc: 'grpc' };
+
 export function benchCommand(): Command {
   return new Command('bench')
     .description('Measures this machine: checks per second and core, latencies, bytes per key.')
@@ -25,7 +34,10 @@ export function benchCommand(): Command {
     .option('--protocols <list>', `of ${all.join(',')}`, protocolsOf, all)
     .option('--seconds <number>', `of each measurement (default: ${full.seconds}, quick ${quick.seconds})`, secondsOf)
     .option('--keys <count>', `held when memory is measured (default: ${full.keys}, quick ${quick.keys})`, keysOf)
-    .option('--json [file]', 'write the figures as JSON: into the file, else on standard output instead of the table')
+    .option(
+      '--json [file]',
+      'write the figures as JSON, with what "sluice plan --figures" reads: into the file, else on standard output instead of the table',
+    )
     .addHelpText(
       'after',
       `
@@ -33,8 +45,12 @@ Starts a service with one thread on free loopback ports, and generators beside i
 cores measures them too. Latencies are measured at 70 % of what was reached, by requests that are sent at their times
 whether or not earlier ones were answered.
 
+With --json it also measures what a plan has to know, for about a minute more: the clients of the chosen protocols, and
+sluice/client in any case. What a key takes depends on the limit that is planned for, and "sluice plan" measures that itself.
+
   sluice bench --quick
-  sluice bench --protocols resp --json figures.json
+  sluice bench --json figures.json
+  sluice plan --rps 50M --users 40M --limit 100/1m --figures figures.json
 
 Exit codes: 0 measured, 1 some requests failed or the service did not run, 2 bad usage.`,
     )
@@ -82,18 +98,38 @@ async function bench({ json, protocols, ...flags }: BenchFlags): Promise<void> {
   }
   try {
     const figures = await measureMachine(options);
-    const text = `${JSON.stringify(figures, null, 2)}\n`;
+    const plan = json === undefined ? undefined : await figuresOfPlan(options);
+    const file: BenchFile | undefined = plan && { ...figures, plan };
+    const text = `${JSON.stringify(file, null, 2)}\n`;
     process.stdout.write(json === true ? text : `${table(figures)}\n`);
     if (typeof json === 'string') await writeFile(json, text);
     for (const { protocol, errors, firstError } of figures.protocols) {
-      if (errors === 0) continue;
-      process.stderr.write(`${protocol}: ${errors} requests failed, the first one: ${firstError}\n`);
-      process.exitCode = 1;
+      if (errors > 0) complain(`${protocol}: ${errors} requests failed, the first one: ${firstError}`);
+    }
+    for (const { client, errors } of plan?.clients ?? []) {
+      if (errors > 0) complain(`${client}: ${errors} requests failed while it was measured for a plan`);
     }
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
     process.exitCode = 1;
   }
+}
+
+function complain(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
+}
+
+/** The clients that a plan may be made for. A node asks another as sluice/client does, so every plan needs that one. */
+function figuresOfPlan({ protocols, seconds, progress }: MeasureOptions): Promise<PlanFigures> {
+  return measureFigures({
+    clients: clients.filter((client) => client === 'smart' || protocols.includes(protocolOf[client])),
+    policy: planPolicy,
+    keyBytes: planDefaults.keyBytes,
+    seconds: Math.min(seconds, longestPlanSeconds),
+    etcd: [],
+    progress: (text) => progress(`for a plan, ${text}`),
+  });
 }
 
 const head = ['', 'checks/s per core', 'cpu us', 'at checks/s', 'p50 ms', 'p99 ms', 'p99.9 ms', 'errors'];
@@ -110,8 +146,13 @@ function table({ machine, version, protocols, memory }: MachineFigures): string 
     '',
     ...lines,
     '',
-    `${whole(memory.keys)} keys: ${(memory.rssBytes / 1e6).toFixed(0)} MB resident, ${memory.bytesPerKey.toFixed(0)} bytes per key`,
+    `${whole(memory.keys)} keys: ${(memory.rssBytes / 1e6).toFixed(0)} MB resident, ${bytesOfKey(memory)}`,
   ].join('\n');
+}
+
+function bytesOfKey({ bytesPerKey }: MemoryFigures): string {
+  if (bytesPerKey > 0) return `${bytesPerKey.toFixed(0)} bytes per key`;
+  return `too few keys to see what one takes: give --keys ${quick.keys} or more`;
 }
 
 const names: Readonly<Record<Protocol, string>> = {

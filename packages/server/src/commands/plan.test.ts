@@ -1,9 +1,12 @@
 /** The command as users call it: the built program, with figures from a file or measurements of a fraction of a second. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startEtcd, waitUntil } from '@sluice/test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { etcdClient } from '../cluster/etcd/etcd-client.ts';
 import { someFigures, someStore } from '../plan/plan.test-support.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { PlanFigures } from '../plan/plan-figures.ts';
@@ -139,6 +142,11 @@ describe('sluice plan', { timeout: longestMs + 10_000 }, () => {
     [[...traffic, '--etcd', 'localhost'], 'addresses such as http://127.0.0.1:2379'],
     [[...traffic, '--figures', '/nowhere/figures.json'], '--figures must name a file that can be read'],
     [[...traffic, '--save', '/nowhere/figures.json'], '--save must name a file that can be written'],
+    [['--rps', '5', '--users', '0.5', '--limit', '1/1s'], 'a whole number such as 5000, 40k or 50M, got "0.5"'],
+    [[...traffic, '--ttl', '1ms'], 'It must be at least 500ms, got "1ms"'],
+    [[...traffic, '--grace', '9s'], '--grace must be at most a quarter of --ttl, which is 10000 ms, got 9000 ms'],
+    [[...traffic, '--durable-from', '5s'], 'It must be at least 1m, got "5s"'],
+    [[...traffic, '--figures', 'f.json', '--etcd', 'http://127.0.0.1:1'], '--etcd is measured with, and --figures'],
     [[...traffic, '--fast'], "unknown option '--fast'"],
   ])('ends with 2 when called with %j', async (args, message) => {
     const { code, stderr } = await run(...args);
@@ -148,16 +156,86 @@ describe('sluice plan', { timeout: longestMs + 10_000 }, () => {
 
   it('ends with 2 when the file has no figures, or none of the client', async () => {
     const none = await run(...traffic, '--figures', write('none.json', { kind: 'sluice-bench' }));
-    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('was not written by "sluice plan --save"')]);
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('write it again with "sluice bench --json"')]);
     const figures = write('few.json', { ...someFigures, clients: someFigures.clients.slice(0, 1) });
     const few = await run(...traffic, '--client', 'redis', '--figures', figures);
     expect([few.code, few.stderr]).toEqual([2, expect.stringContaining('has no figures of the client "redis"')]);
+  });
+
+  it('ends with 2 when the figures are damaged, and says which', async () => {
+    const { idleRssBytes: _, ...damaged } = someFigures;
+    const { code, stderr } = await run(...traffic, '--figures', write('damaged.json', damaged));
+    expect([code, stderr]).toEqual([2, expect.stringContaining('idleRssBytes must be a number above 0, got nothing')]);
+  });
+
+  it('leaves no file behind when there is nothing to save', async () => {
+    const { code } = await run(...traffic, '--save', file('never.json'), '--figures', '/nowhere/figures.json');
+    expect([code, existsSync(file('never.json'))]).toEqual([2, false]);
+  });
+
+  it('looks for etcd before it measures', async () => {
+    const { code, stdout, stderr } = await run(
+      ...traffic,
+      '--etcd',
+      'http://127.0.0.1:1',
+      '--save',
+      file('early.json'),
+    );
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^etcd does not answer at http:\/\/127\.0\.0\.1:1: .* Start it, or plan without --etcd\.$/m);
+    expect(stderr).not.toContain('how many it can do');
+    expect(existsSync(file('early.json'))).toBe(false);
   });
 
   it('has a help page with every option, its default among it', async () => {
     const { code, stdout } = await run('--help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/--ttl <time>[\s\S]*\(default: 10s\)/);
+    // An example with another client comes after what measures every client into the file that it reads.
+    expect(stdout).toMatch(/sluice bench --json figures\.json.*\n.*--client grpc .*--figures figures\.json/);
     expect(stdout).toContain('Exit codes: 0 a plan, 1 there is none or etcd cannot follow, 2 bad usage.');
+  });
+
+  it('leaves nothing in etcd, neither when it is done nor when it is told to end', async () => {
+    const etcd = await startEtcd({ members: 1 });
+    const quiet = () => {};
+    const client = etcdClient({
+      endpoints: etcd.endpoints,
+      log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    });
+    const keysLeft = async () => {
+      const read = [{ key: '/sluice/', isPrefix: true }];
+      const { found } = await client.transact({ compare: [], change: [], read }, 5000);
+      return found.flat().map(({ key }) => key);
+    };
+    try {
+      const asked = ['--rps', '1k', '--users', '100', '--limit', '10/1s', '--latency', '10s', '--seconds', '0.1'];
+      const measuring = [...asked, '--etcd', etcd.endpoints.join(',')];
+      const ended = await run(...measuring, '--save', file('etcd.json'));
+      expect(ended.stderr).toContain('a node of a cluster');
+      expect(JSON.parse(readFileSync(file('etcd.json'), 'utf8'))).toHaveProperty('etcd.ownedReadUs');
+      expect(await keysLeft()).toEqual([]);
+
+      for (const moment of ['etcd: transactions', 'a node of a cluster']) {
+        const longer = ['--seconds', moment === 'etcd: transactions' ? '2' : '0.1'];
+        const child = spawn(process.execPath, [programs.main, 'plan', ...measuring, ...longer], {
+          stdio: ['ignore', 'ignore', 'pipe'],
+        });
+        const closed = once(child, 'exit');
+        let said = '';
+        for await (const text of child.stderr.setEncoding('utf8')) {
+          said += text;
+          if (!said.includes(moment)) continue;
+          await waitUntil('there is something in etcd', async () => (await keysLeft()).length > 0);
+          break;
+        }
+        child.kill('SIGINT');
+        expect(await closed).toEqual([1, null]);
+        expect(await keysLeft()).toEqual([]);
+      }
+    } finally {
+      client.close();
+      await etcd.stop();
+    }
   });
 });

@@ -1,11 +1,13 @@
 /** `sluice plan`: what a cluster must be for so much traffic, by figures that are measured here. */
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { algorithmNames, type Duration, parseDuration, SluiceError } from 'sluice';
 import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode } from '../plan/check-cost.ts';
+import { removeLeftovers } from '../plan/measure/leftovers.ts';
 import { measureFigures, measureStoresApart } from '../plan/measure/measure-figures.ts';
-import type { StoreOrder } from '../plan/measure/store-figures.ts';
+import { isMeasuredFor, type StoreOrder } from '../plan/measure/store-figures.ts';
 import { checksPerWindow, liveKeys } from '../plan/memory-need.ts';
 import { plan } from '../plan/plan.ts';
 import { type PlanFigures, readPlanFigures, type StoreFigures } from '../plan/plan-figures.ts';
@@ -32,7 +34,7 @@ interface PlanFlags {
   readonly roundTrip: number;
   readonly callers: number;
   readonly gather?: number;
-  readonly refused: number;
+  readonly refused?: number;
   readonly moved: number;
   readonly arrivals: number;
   readonly serving?: number;
@@ -67,7 +69,7 @@ export function planCommand(): Command {
       'Says how many nodes, how much memory and network a cluster needs for so much traffic, and what failures cost.',
     )
     .addOption(option('--rps <count>', 'checks per second, such as 50M', countOf).makeOptionMandatory())
-    .addOption(option('--users <count>', 'different keys, such as 40M', countOf).makeOptionMandatory())
+    .addOption(option('--users <count>', 'different keys, such as 40M', wholeCountOf).makeOptionMandatory())
     .requiredOption('--limit <count/window>', 'of each user, such as 100/1m')
     .addOption(
       new Option('--algorithm <name>', 'how it is counted')
@@ -88,8 +90,18 @@ export function planCommand(): Command {
     .addOption(
       option('--nodes-per-cluster <count>', 'at most; more nodes are more clusters', nodesOf, d.nodesPerCluster),
     )
-    .addOption(option('--ttl <time>', 'how long a node may decide after it renewed its right', timeOf, d.ttlMs, '10s'))
-    .addOption(option('--grace <time>', 'how old a grant may be when it is used', timeOf, d.graceMs, '10ms'))
+    .addOption(
+      option(
+        '--ttl <time>',
+        'how long a node may decide after it renewed its right',
+        timeFrom(500, '500ms'),
+        d.ttlMs,
+        '10s',
+      ),
+    )
+    .addOption(
+      option('--grace <time>', 'how old a grant may be when it is used', timeFrom(1, '1ms'), d.graceMs, '10ms'),
+    )
     .addOption(
       option('--standby <count|off>', 'grants of a key that may be ahead of its copy', standbyOf, d.unreplicated),
     )
@@ -113,7 +125,11 @@ export function planCommand(): Command {
       ),
     )
     .addOption(
-      option('--refused <ratio>', 'of all checks, those that the limit refuses', ratioOrNoneOf, d.refusedRatio),
+      option(
+        '--refused <ratio>',
+        'of all checks, those that the limit refuses (default: what users ask beyond it)',
+        ratioOrNoneOf,
+      ),
     )
     .addOption(
       option(
@@ -135,7 +151,13 @@ export function planCommand(): Command {
     .addOption(option('--cores-per-machine <count>', 'a node needs one', wholeFromOneOf, d.coresPerMachine))
     .addOption(option('--packet-bytes <count>', 'of a packet beside what it carries', wholeOf, d.packetBytes))
     .addOption(
-      option('--durable-from <time>', 'windows from this on are written to etcd ahead', timeOf, d.durableFromMs, '1h'),
+      option(
+        '--durable-from <time>',
+        'windows from this on are written to etcd ahead',
+        timeFrom(60_000, '1m'),
+        d.durableFromMs,
+        '1h',
+      ),
     )
     .addOption(
       option('--reserve-every <time>', 'how long one such write lasts for a key', timeOf, d.reserveEveryMs, '1s'),
@@ -160,7 +182,7 @@ export function planCommand(): Command {
         d.ownedRatio,
       ),
     )
-    .option('--figures <file>', 'figures that were saved, instead of measuring')
+    .option('--figures <file>', 'figures of --save or of "sluice bench --json", instead of measuring')
     .option('--measure', 'measure, also where --figures has something')
     .option('--save <file>', 'write the figures')
     .addOption(
@@ -173,10 +195,14 @@ export function planCommand(): Command {
       `
 Without --figures it measures first, for about half a minute: a service with one thread on free loopback ports and generators beside
 it. A machine with less than two free cores measures them too. What nobody can measure beforehand is an option, and is printed.
+What a key takes depends on --limit and --users: where the file has nothing of the kind, that is measured and said.
 
   sluice plan --rps 50M --users 40M --limit 100/1m
-  sluice plan --rps 50M --users 40M --limit 100/1m --save figures.json
-  sluice plan --rps 5M --users 1M --limit 10/1s --algorithm gcra --client grpc --figures figures.json
+  sluice plan --rps 50M --users 40M --limit 100/1m --save figures.json       # of this client
+  sluice plan --rps 80M --users 40M --limit 100/1m --figures figures.json    # the same client
+
+  sluice bench --json figures.json                                           # of every client
+  sluice plan --rps 5M --users 1M --limit 10/1s --algorithm gcra --client grpc --latency 50ms --figures figures.json
 
 Exit codes: 0 a plan, 1 there is none or etcd cannot follow, 2 bad usage.`,
     )
@@ -211,7 +237,18 @@ function numberWithin(text: string, isRight: (value: number) => boolean, mustBe:
 }
 
 const countOf = (text: string) => checked(() => parseCount(text, 'It'));
+const wholeCountOf = (text: string) => {
+  const value = countOf(text);
+  if (Number.isInteger(value)) return value;
+  throw new InvalidArgumentError(`It must be a whole number such as 5000, 40k or 50M, got "${text}".`);
+};
 const timeOf = (text: string) => checked(() => parseDuration(text as Duration, 'It'));
+/** Nodes take nothing shorter. */
+const timeFrom = (leastMs: number, least: string) => (text: string) => {
+  const ms = timeOf(text);
+  if (ms >= leastMs) return ms;
+  throw new InvalidArgumentError(`It must be at least ${least}, got "${text}".`);
+};
 const timeOrNoneOf = (text: string) => (text === '0' ? 0 : timeOf(text));
 const ratioOf = (text: string) => numberWithin(text, (value) => value > 0 && value < 1, 'a number above 0 and below 1');
 const ratioOrNoneOf = (text: string) =>
@@ -237,6 +274,8 @@ function addressesOf(text: string): readonly string[] {
 }
 
 function questionOf(flags: PlanFlags): PlanQuestion {
+  if (flags.grace > flags.ttl / 4)
+    throw new BadUsage(`--grace must be at most a quarter of --ttl, which is ${flags.ttl} ms, got ${flags.grace} ms.`);
   return {
     checksPerSecond: flags.rps,
     users: flags.users,
@@ -273,8 +312,14 @@ function questionOf(flags: PlanFlags): PlanQuestion {
 class BadUsage extends Error {}
 
 async function run(flags: PlanFlags): Promise<void> {
-  // The service that is measured ends with this process.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  let isEnding = false;
+  const end = () => {
+    // The service that is measured ends with this process. Twice: at once.
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    void removeLeftovers().finally(() => process.exit(1));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
   try {
     const question = questionOf(flags);
     const { figures, store } = await figuresFor(question, flags);
@@ -292,6 +337,8 @@ async function run(flags: PlanFlags): Promise<void> {
     } else process.stdout.write(`${planText(found, figures, store)}\n`);
     process.exitCode = found.problems.length === 0 ? 0 : 1;
   } catch (error) {
+    // What fails because it was taken away is no news.
+    if (isEnding) return;
     process.stderr.write(`${(error as Error).message}\n`);
     process.exitCode = error instanceof BadUsage || error instanceof SluiceError ? 2 : 1;
   }
@@ -306,9 +353,13 @@ async function figuresFor(
   question: PlanQuestion,
   flags: PlanFlags,
 ): Promise<{ readonly figures: PlanFigures; readonly store: StoreFigures }> {
+  if (flags.figures !== undefined && flags.etcd.length > 0 && !flags.measure)
+    throw new BadUsage(
+      '--etcd is measured with, and --figures is instead of measuring. Leave one out, or add --measure.',
+    );
+  const saved = flags.figures === undefined ? undefined : await readFigures(flags.figures);
   // Better now than after the measurement.
   if (flags.save !== undefined) await mustBeWritable(flags.save);
-  const saved = flags.figures === undefined ? undefined : await readFigures(flags.figures);
   const order = storeOrder(question);
   const wanted: Client[] = asksAnyNode(question.client) ? [question.client, 'smart'] : [question.client];
   let figures = saved;
@@ -331,7 +382,7 @@ async function figuresFor(
   if (missing !== undefined) {
     throw new BadUsage(`${flags.figures} has no figures of the client "${missing}". Add --measure to measure it.`);
   }
-  let store = figures.stores.find((one) => isOf(one, order));
+  let store = figures.stores.find((one) => isMeasuredFor(order, one));
   if (store === undefined) {
     store = await measureStoresApart(order, progress);
     figures = { ...figures, stores: [...figures.stores, store] };
@@ -346,15 +397,11 @@ function storeOrder(question: PlanQuestion): StoreOrder {
   return { policy, keyBytes, graceMs, keysPerStore, checksPerKey: checksPerWindow(question), mostChecks };
 }
 
-/** Whether the stores that were measured are like those of the plan: a table with half or twice the keys is as full per key. */
-function isOf({ policy, checksPerKey }: StoreFigures, order: StoreOrder): boolean {
-  const isSamePolicy = JSON.stringify(policy) === JSON.stringify(order.policy);
-  return isSamePolicy && checksPerKey <= 1.25 * order.checksPerKey && checksPerKey >= 0.8 * order.checksPerKey;
-}
-
 async function mustBeWritable(file: string): Promise<void> {
+  const isNew = !existsSync(file);
   try {
     await appendFile(file, '');
+    if (isNew) await rm(file);
   } catch (error) {
     throw new BadUsage(`--save must name a file that can be written: ${(error as Error).message}`);
   }

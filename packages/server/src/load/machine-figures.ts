@@ -1,4 +1,4 @@
-/** What `sluice bench` found out about this machine: what `--json` writes and `sluice plan` reads. */
+/** What `sluice bench` found out about this machine. `--json` writes it, and what a plan reads beside it (`plan-figures.ts`). */
 import type { Protocol } from './load-order.ts';
 
 /** Goes up when a field changes its meaning. */

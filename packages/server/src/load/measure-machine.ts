@@ -136,6 +136,9 @@ function latencies({ perSecond, p50Ms, p99Ms, p999Ms, maxMs, sentLateP99Ms }: Lo
 /** Before memory is measured: what compiled code, buffers and a young generation that has grown take belongs to no key. */
 const settlingChecks = 200_000;
 
+/** A process grows and shrinks by some megabytes whatever it holds: less than this tells nothing of its keys, and 0 says so. */
+const leastGrownBytes = 8_000_000;
+
 async function measureMemory(service: ServiceProcess, keys: number): Promise<MemoryFigures> {
   const check = (differentKeys: number, requests: number): Promise<LoadReport> =>
     runGenerator({
@@ -154,7 +157,8 @@ async function measureMemory(service: ServiceProcess, keys: number): Promise<Mem
   await mustBeAnswered(check(keys, keys));
   await settled();
   const { rssBytes } = await processUsage(service.pid);
-  const bytesPerKey = Math.max(0, rssBytes - rssBytesBefore) / (keys - early);
+  const grownBytes = rssBytes - rssBytesBefore;
+  const bytesPerKey = grownBytes < leastGrownBytes ? 0 : grownBytes / (keys - early);
   return { keys, rssBytes, rssBytesBefore, bytesPerKey };
 }
 

@@ -46,8 +46,10 @@ export interface Part {
 }
 
 export function partOf(question: PlanQuestion, figures: PlanFigures, store: StoreFigures, clusters: number): Part {
-  const { checksPerSecond, users } = question;
-  return { question, figures, store, checksPerSecond: checksPerSecond / clusters, users: users / clusters };
+  const { checksPerSecond } = question;
+  // Users come whole.
+  const users = Math.ceil(question.users / clusters);
+  return { question, figures, store, checksPerSecond: (checksPerSecond / question.users) * users, users };
 }
 
 export function serviceVariability(question: PlanQuestion, figures: PlanFigures): number {
@@ -96,9 +98,14 @@ function isEnough({ question }: Part, { load, latency }: BusiestNode): boolean {
   return load <= question.load && latency.totalMs <= question.latencyMs;
 }
 
+/** Of a cluster that has lost as many as may fail together. */
+export function mostNodesLeft({ nodesPerCluster, nodesPerFailure }: PlanQuestion): number {
+  return Math.min(shards, nodesPerCluster) - nodesPerFailure;
+}
+
 /** Undefined: not even as many nodes as there are shards. */
 function fewestNodes(part: Part): number | undefined {
-  const most = Math.min(shards, part.question.nodesPerCluster) - part.question.nodesPerFailure;
+  const most = mostNodesLeft(part.question);
   if (most < 1 || !isEnough(part, busiestNode(part, most))) return undefined;
   let [tooFew, enough] = [0, most];
   while (enough - tooFew > 1) {
@@ -109,7 +116,7 @@ function fewestNodes(part: Part): number | undefined {
   return enough;
 }
 
-const mostClusters = 256;
+export const mostClusters = 256;
 // Shards come whole: with one cluster more, nodes may be used better.
 const furtherTries = 4;
 
@@ -130,4 +137,33 @@ export function clusterSize(
     if (clusters === 1) break;
   }
   return best;
+}
+
+/** How many clusters it takes, however many they are. Undefined: not even a cluster for each user does it. */
+export function fewestClusters(question: PlanQuestion, figures: PlanFigures, store: StoreFigures): number | undefined {
+  const isEnoughIn = (clusters: number) => fewestNodes(partOf(question, figures, store, clusters)) !== undefined;
+  if (!isEnoughIn(question.users)) return undefined;
+  let [tooFew, enough] = [0, question.users];
+  while (enough - tooFew > 1) {
+    const middle = Math.floor((tooFew + enough) / 2);
+    if (isEnoughIn(middle)) enough = middle;
+    else tooFew = middle;
+  }
+  return enough;
+}
+
+/** Checks per second of one key, which lives on one node, when that node has nothing else to do. */
+export function mostOfOneKey(question: PlanQuestion, figures: PlanFigures, store: StoreFigures): number {
+  const nodes = Math.max(1, mostNodesLeft(question));
+  const canDo = (checksPerSecond: number) => {
+    const part = { question, figures, store, checksPerSecond, users: 1 };
+    return isEnough(part, busiestNode(part, nodes));
+  };
+  let [most, tooMany] = [0, question.checksPerSecond];
+  for (let halvings = 0; halvings < 40; halvings += 1) {
+    const middle = (most + tooMany) / 2;
+    if (canDo(middle)) most = middle;
+    else tooMany = middle;
+  }
+  return most;
 }

@@ -8,6 +8,7 @@
  */
 import { mostShards as shards } from '../cluster/shards.ts';
 import type { ReadCost } from './check-cost.ts';
+import { refusedRatioOf } from './grants.ts';
 import type { StoreFigures } from './plan-figures.ts';
 import type { PlanQuestion } from './plan-question.ts';
 
@@ -21,8 +22,8 @@ export interface CopyTraffic {
 const none: CopyTraffic = { stepsPerSecond: 0, entriesPerSecond: 0, messagesPerSecond: 0 };
 
 export function copyTraffic(question: PlanQuestion, nodes: number, nodeChecksPerSecond: number): CopyTraffic {
-  const { unreplicated, refusedRatio, copyEveryMs } = question;
-  const stepsPerSecond = nodeChecksPerSecond * (1 - refusedRatio);
+  const { unreplicated, copyEveryMs } = question;
+  const stepsPerSecond = nodeChecksPerSecond * (1 - refusedRatioOf(question));
   if (unreplicated === 0 || nodes === 1 || stepsPerSecond === 0) return none;
   const standbys = Math.min(nodes - 1, shards / nodes);
   const messagesPerSecond = Math.min(stepsPerSecond, (standbys * 1000) / copyEveryMs);

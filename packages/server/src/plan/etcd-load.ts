@@ -1,8 +1,13 @@
 /** What the nodes ask of etcd. Decisions ask nothing of it, unless their window is so long that they must outlive everything. */
+import { parsePolicy } from 'sluice';
+import { allFences } from '../cluster/fences.ts';
+import { OwnedPolicies, type OwnedPolicy } from '../cluster/owned-policy.ts';
 import { keysOf, type NodeRecord } from '../cluster/records.ts';
 import { mostShards as shards } from '../cluster/shards.ts';
 import { emptyTable, tableText } from '../cluster/slot-table.ts';
 import type { ClusterSize } from './cluster-size.ts';
+import { grantsPerKeySecond } from './grants.ts';
+import { type LongRecordSize, longRecordSize } from './long-record.ts';
 import { liveKeys } from './memory-need.ts';
 import type { PlanQuestion } from './plan-question.ts';
 
@@ -11,6 +16,8 @@ export interface EtcdLoad {
   readonly renewalsPerSecond: number;
   /** Of windows that are written down ahead. */
   readonly reservationsPerSecond: number;
+  /** Of the record that each of them writes again. */
+  readonly reservation: LongRecordSize;
   /** Keys of such windows at one node. */
   readonly durableKeysPerNode: number;
   readonly writesPerSecond: number;
@@ -55,25 +62,40 @@ function nodeRecordText(ttlMs: number): string {
   return keysOf('default').nodeOf(record.id) + JSON.stringify(record);
 }
 
+/** The policy as nodes apply it. */
+export function ownedPolicyOf({ policy, graceMs, unreplicated, durableFromMs }: PlanQuestion): OwnedPolicy {
+  return new OwnedPolicies({ graceMs, unreplicated, durableFromMs }, allFences).of(parsePolicy(policy));
+}
+
+/** Of one key. */
+export function reservationsPerKeySecond(question: PlanQuestion): number {
+  return Math.min(grantsPerKeySecond(question), 1000 / question.reserveEveryMs);
+}
+
 export function etcdLoad(question: PlanQuestion, { clusters, nodes }: ClusterSize): EtcdLoad {
-  const { ttlMs, policy, durableFromMs, reserveEveryMs, refusedRatio } = question;
-  const { etcdRetentionMs, failuresPerNodePerYear } = question;
+  const { ttlMs, etcdRetentionMs, failuresPerNodePerYear } = question;
   const renewalsPerSecond = (1000 * nodes) / renewEveryMs(ttlMs);
   const nodeRecordBytes = nodeRecordText(ttlMs).length;
   const slotTableBytes = slotTable(question, nodes).length;
   // Each renewal reads the records of all nodes: that they change is how nodes know of each other.
   const readsPerSecond = renewalsPerSecond * nodes;
-  const isDurable = policy.window >= durableFromMs;
+  const { isDurable, spanMs } = ownedPolicyOf(question);
   const keys = isDurable ? liveKeys(question) / clusters : 0;
-  const grantsPerKeySecond = (question.checksPerSecond / question.users) * (1 - refusedRatio);
-  const reservationsPerSecond = keys * Math.min(grantsPerKeySecond, 1000 / reserveEveryMs);
+  const perKeySecond = reservationsPerKeySecond(question);
+  // Of all users: who comes seldom is not always alive, and is written down each time.
+  const reservationsPerSecond = isDurable ? (question.users / clusters) * perKeySecond : 0;
   const writesPerSecond = renewalsPerSecond + reservationsPerSecond;
-  const reservationBytes = question.keyBytes + nodeRecordBytes;
-  const writtenBytesPerSecond = renewalsPerSecond * nodeRecordBytes + reservationsPerSecond * reservationBytes;
-  const lastingBytes = nodes * nodeRecordBytes + slotTableBytes + keys * reservationBytes;
+  const reservation = longRecordSize(question, {
+    spanMs,
+    writesPerSecond: perKeySecond,
+    grantsPerSecond: grantsPerKeySecond(question),
+  });
+  const writtenBytesPerSecond = renewalsPerSecond * nodeRecordBytes + reservationsPerSecond * reservation.bytes;
+  const lastingBytes = nodes * nodeRecordBytes + slotTableBytes + keys * reservation.bytes;
   return {
     renewalsPerSecond,
     reservationsPerSecond,
+    reservation,
     durableKeysPerNode: keys / nodes,
     writesPerSecond,
     readsPerSecond,

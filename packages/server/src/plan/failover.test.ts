@@ -31,6 +31,26 @@ describe('a debt after a take-over', () => {
     },
   );
 
+  it.each([
+    [3e9, 1e9, 1e6, 0],
+    [3e9, 3e9, 10, 5 / 3e9],
+    [3e9, 1e10, 10, 0],
+    [1e20, 1e14, 1e13, 1e13 / 1e20],
+    [5000, 1e14, 1e13, 0],
+  ])('of %d calls under a limit of %d is known at once, for %d', (mean, limit, debt, share) => {
+    const beginMs = performance.now();
+    if (share === 0) expect(refusedByDebt(mean, limit, debt)).toBeLessThan(1e-3);
+    else expect(refusedByDebt(mean, limit, debt) / share).toBeCloseTo(1, 2);
+    expect(performance.now() - beginMs).toBeLessThan(1000);
+  });
+
+  it('is nearly the same in steps as count by count', () => {
+    for (const limit of [100_000, 99_700, 100_400, 99_000]) {
+      const [exact, inSteps] = [refusedByDebt(100_000, limit, 100), refusedByDebt(100_000.001, limit, 100)];
+      expect(inSteps / exact).toBeCloseTo(1, 3);
+    }
+  });
+
   it('refuses nobody who never comes near the limit, and everybody where it is the limit', () => {
     expect(refusedByDebt(0, 100, 10)).toBe(0);
     expect(refusedByDebt(3, 1_000_000, 10)).toBe(0);

@@ -1,6 +1,15 @@
-/** What was measured on a machine for a plan: plain data, saved by `sluice plan --save` and read by `--figures`. */
-import type { Machine } from '../load/machine-figures.ts';
-import type { Client, PlanPolicy } from './plan-question.ts';
+/** What was measured on a machine for a plan: plain data, saved by `sluice plan --save` or `sluice bench --json` and read by `--figures`. */
+import {
+  exactly,
+  type Fields,
+  listOf,
+  object,
+  orAbsent,
+  type Shape,
+  text as someText,
+} from '../cluster/peers/shape.ts';
+import type { Machine, MachineFigures } from '../load/machine-figures.ts';
+import { type Client, clients, type PlanPolicy } from './plan-question.ts';
 
 /** Goes up when a field changes its meaning. */
 export const planFiguresFormat = 2;
@@ -92,18 +101,119 @@ export interface EtcdFigures {
   readonly ownedCheckUs: number;
 }
 
+/** What `sluice bench --json` writes. */
+export interface BenchFile extends MachineFigures {
+  readonly plan: PlanFigures;
+}
+
+/** With what it is instead: a file of figures is long, and edited by hand at times. */
+function shown(shape: Shape): Shape {
+  return (value) => {
+    const wrong = shape(value);
+    return wrong?.startsWith(' ') ? `${wrong}, got ${JSON.stringify(value)?.slice(0, 60) ?? 'nothing'}` : wrong;
+  };
+}
+
+const numberThat =
+  (isRight: (value: number) => boolean, mustBe: string): Shape =>
+  (value) =>
+    Number.isFinite(value) && isRight(value as number) ? undefined : ` must be ${mustBe}`;
+
+const above0 = shown(numberThat((value) => value > 0, 'a number above 0'));
+const from0 = shown(numberThat((value) => value >= 0, 'a number from 0 on'));
+const word = shown(someText);
+const fields = <T>(of: Fields<T>): Shape => shown(object<T>(of));
+const some = (shape: Shape): Shape => {
+  const list = listOf(shape);
+  return shown((value) => (Array.isArray(value) && value.length === 0 ? ' must have an entry' : list(value)));
+};
+
+const policyShape = fields<PlanPolicy>({ algorithm: word, limit: above0, window: above0 });
+
+const clientShape = fields<ClientFigures>({
+  client: shown(exactly(...clients)),
+  atMost: some(fields<SpeedFigures>({ pipelined: above0, checksPerSecond: above0, processorUs: above0 })),
+  atLoad: fields<LatencyAtLoad>({
+    checksPerSecond: above0,
+    processorUs: above0,
+    p50Ms: from0,
+    p99Ms: from0,
+    sentLateP99Ms: from0,
+  }),
+  idleP50Ms: from0,
+  requestBytes: above0,
+  replyBytes: above0,
+  errors: from0,
+});
+
+const storeShape = fields<StoreFigures>({
+  policy: policyShape,
+  keyBytes: above0,
+  keysPerStore: above0,
+  checksPerKey: above0,
+  stores: above0,
+  bytesPerKey: above0,
+  snapshotBytesPerKey: from0,
+  snapshotUsPerKey: from0,
+  restoreUsPerKey: from0,
+  stepBytes: from0,
+  stepOwnerUs: from0,
+  stepStandbyUs: from0,
+  entryBytes: from0,
+  entryOwnerUs: from0,
+  entryStandbyUs: from0,
+});
+
+const etcdShape = fields<EtcdFigures>({
+  transactionP50Ms: from0,
+  transactionP99Ms: from0,
+  transactionsPerSecond: above0,
+  recordsPerSecond: above0,
+  ownedReadUs: from0,
+  ownedCheckUs: from0,
+});
+
+const figuresShape = fields<PlanFigures>({
+  kind: word,
+  format: above0,
+  version: word,
+  date: word,
+  machine: fields<Machine>({
+    cpuModel: word,
+    cores: above0,
+    memoryBytes: above0,
+    platform: word,
+    architecture: word,
+    nodeVersion: word,
+  }),
+  othersRatio: shown(numberThat((value) => value >= 0 && value <= 1, 'a number from 0 to 1')),
+  policy: policyShape,
+  keyBytes: above0,
+  secondsPerMeasurement: above0,
+  clients: shown(listOf(clientShape)),
+  stores: shown(listOf(storeShape)),
+  idleRssBytes: above0,
+  startMs: above0,
+  etcd: orAbsent(etcdShape),
+});
+
 /** The figures of a file, or why it has none. */
 export function readPlanFigures(text: string): PlanFigures | string {
-  let data: Partial<PlanFigures> | null;
+  let file: Partial<PlanFigures> | Partial<BenchFile> | null;
   try {
-    data = JSON.parse(text) as Partial<PlanFigures> | null;
+    file = JSON.parse(text) as typeof file;
   } catch (error) {
     return `it is not JSON: ${(error as Error).message}`;
   }
-  if (data?.kind !== 'sluice-plan') return 'it was not written by "sluice plan --save"';
+  const data = file?.kind === 'sluice-bench' ? file.plan : file;
+  if (data === undefined)
+    return 'it is of a "sluice bench" that did not measure what a plan reads; write it again with "sluice bench --json"';
+  if (data?.kind !== 'sluice-plan')
+    return 'it was written neither by "sluice plan --save" nor by "sluice bench --json"';
   if (data.format !== planFiguresFormat)
     return `its format is ${data.format}, and this version reads ${planFiguresFormat}`;
-  if (!Array.isArray(data.clients) || !Array.isArray(data.stores) || data.policy === undefined)
-    return 'a part is missing';
+  const wrong = figuresShape(data);
+  if (wrong !== undefined)
+    return `${wrong.slice(1)}: what was measured is damaged; measure again, with "sluice plan --save" or "sluice bench --json"`;
   return data as PlanFigures;
 }

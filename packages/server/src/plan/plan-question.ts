@@ -29,8 +29,8 @@ export interface PlanQuestion {
   readonly callers: number;
   /** How long a caller gathers checks for one write. */
   readonly gatherMs: number;
-  /** Of all checks, those that the limit refuses. */
-  readonly refusedRatio: number;
+  /** Of all checks, those that the limit refuses. Undefined: what users ask beyond it. */
+  readonly refusedRatio: number | undefined;
   /** Of all commands of a Redis client, those that go to the wrong node first. */
   readonly movedRatio: number;
   /** How evenly checks come: the squared coefficient of variation of the time between two; 1 is Poisson. */
@@ -73,7 +73,7 @@ export const planDefaults: Omit<Defaulted, 'gatherMs'> = {
   latencyMs:              10,
   roundTripMs:            0.5,
   callers:                1000,
-  refusedRatio:           0,
+  refusedRatio:           undefined,
   movedRatio:             0,
   arrivalVariability:     1,
   serviceVariability:     undefined,

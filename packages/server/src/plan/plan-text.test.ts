@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import { storeSchema } from '../config/store-schema.ts';
 import { someFigures, someQuestion, someStore } from './plan.test-support.ts';
 import { plan } from './plan.ts';
 import { readPlanFigures } from './plan-figures.ts';
 import { clients, gatherMsOf } from './plan-question.ts';
+import { defaultMaxKeys } from './plan-settings.ts';
 import { planSections, planText } from './plan-text.ts';
 import { bytes, count, milliseconds, share } from './units.ts';
 
@@ -51,16 +53,82 @@ it('what it costs to be a node is called measured where an etcd was at hand, and
   );
 });
 
+it('says with which limit checks were measured where it is not the one that is asked for', () => {
+  const rowOf = (figures: typeof someFigures) =>
+    /^ {2}checks of .*$/m.exec(planText(planned(), figures, someStore))?.[0];
+  expect(rowOf(someFigures)).toBeUndefined();
+  expect(rowOf({ ...someFigures, policy: { algorithm: 'gcra', limit: 5, window: 1000 } })).toMatch(
+    /^ {2}checks of +5 per 1 s +measured {2}gcra, not the limit above$/,
+  );
+});
+
+it('names the settings that the plan needs and nodes do not have by themselves', () => {
+  const { properties } = storeSchema as unknown as { properties: Record<string, { default: unknown }> };
+  expect([properties.maxKeys!.default, properties.durableKeys!.default]).toEqual([
+    defaultMaxKeys,
+    someQuestion.durableKeys,
+  ]);
+  const settings = (change = {}) =>
+    Object.fromEntries(planned(change).settings.map(({ name, value }) => [name, value]));
+  expect(settings({ users: 1000, checksPerSecond: 1000 })).toEqual({ 'store.shards': '1024' });
+  const many = settings({ ttlMs: 20_000, graceMs: 50, unreplicated: 0, durableFromMs: 60_001, durableKeys: 5 });
+  expect(many).toEqual({
+    'store.shards': '1024',
+    'store.maxKeys': expect.stringMatching(/^4\d{6}$/),
+    'store.ttl': '20000ms',
+    'store.grace': '50ms',
+    'store.unreplicated': '0',
+    'store.durableFrom': '60001ms',
+    'store.durableKeys': '5',
+  });
+  expect(Number(many['store.maxKeys'])).toBeGreaterThan(4_000_000);
+  expect(planText(planned(), someFigures, someStore)).toMatch(/^ {2}store\.shards +1024 +computed/m);
+});
+
 it('figures are read as they were written, and anything else is refused with the reason', () => {
   expect(readPlanFigures(JSON.stringify(someFigures))).toEqual(someFigures);
+  expect(readPlanFigures(JSON.stringify({ kind: 'sluice-bench', plan: someFigures }))).toEqual(someFigures);
   const rows: [text: string, why: RegExp][] = [
     ['{', /^it is not JSON/],
-    ['null', /^it was not written by "sluice plan --save"$/],
-    ['{"kind":"sluice-bench"}', /^it was not written by "sluice plan --save"$/],
+    ['null', /^it was written neither by "sluice plan --save" nor by "sluice bench --json"$/],
+    ['{"kind":"sluice-bench"}', /did not measure what a plan reads; write it again with "sluice bench --json"$/],
+    ['{"kind":"sluice-bench","plan":{"kind":"sluice-plan","format":99}}', /^its format is 99/],
     ['{"kind":"sluice-plan","format":99}', /^its format is 99, and this version reads 2$/],
-    ['{"kind":"sluice-plan","format":2}', /^a part is missing$/],
   ];
   for (const [text, why] of rows) expect(readPlanFigures(text)).toMatch(why);
+});
+
+it('figures that were damaged are refused with the field and the value', () => {
+  const [smart, ...others] = someFigures.clients;
+  const smartWith = (change: object) => ({ clients: [{ ...smart!, ...change }, ...others] });
+  const rows: [change: object, why: string][] = [
+    [{ idleRssBytes: undefined }, 'idleRssBytes must be a number above 0, got nothing'],
+    [{ startMs: undefined }, 'startMs must be a number above 0, got nothing'],
+    [{ machine: undefined }, 'machine must be an object, got nothing'],
+    [{ date: 5 }, 'date must be a text, got 5'],
+    [{ othersRatio: 2 }, 'othersRatio must be a number from 0 to 1, got 2'],
+    [{ clients: [null] }, 'clients[0] must be an object, got null'],
+    [{ clients: {} }, 'clients must be a list, got {}'],
+    [{ stores: [{ ...someStore, bytesPerKey: -1 }] }, 'stores[0].bytesPerKey must be a number above 0, got -1'],
+    [{ policy: { limit: 5 } }, 'policy.algorithm must be a text, got nothing'],
+    [{ etcd: {} }, 'etcd.transactionP50Ms must be a number from 0 on, got nothing'],
+    [smartWith({ atMost: [] }), 'clients[0].atMost must have an entry, got []'],
+    [
+      smartWith({ atMost: [{ ...smart!.atMost[0], processorUs: -37 }] }),
+      'clients[0].atMost[0].processorUs must be a number above 0, got -37',
+    ],
+    [smartWith({ atLoad: undefined }), 'clients[0].atLoad must be an object, got nothing'],
+    [
+      smartWith({ atLoad: { ...smart!.atLoad, p99Ms: null } }),
+      'clients[0].atLoad.p99Ms must be a number from 0 on, got null',
+    ],
+    [smartWith({ idleP50Ms: 'abc' }), 'clients[0].idleP50Ms must be a number from 0 on, got "abc"'],
+  ];
+  for (const [change, why] of rows) {
+    expect(readPlanFigures(JSON.stringify({ ...someFigures, ...change }))).toBe(
+      `${why}: what was measured is damaged; measure again, with "sluice plan --save" or "sluice bench --json"`,
+    );
+  }
 });
 
 it('figures are written as people read them', () => {

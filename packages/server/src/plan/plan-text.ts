@@ -3,9 +3,11 @@ import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode, clientFigures, ownedCostOf, readCostOf } from './check-cost.ts';
 import { measuredLoad } from './cluster-size.ts';
 import { renewEveryMs } from './etcd-load.ts';
+import { refusedRatioOf } from './grants.ts';
 import { checksPerWindow } from './memory-need.ts';
 import type { Plan } from './plan.ts';
 import type { PlanFigures, StoreFigures } from './plan-figures.ts';
+import type { PlanPolicy } from './plan-question.ts';
 import { bytes, count, milliseconds, share, times } from './units.ts';
 
 type Origin = 'given' | 'measured' | 'computed';
@@ -34,6 +36,7 @@ export function planSections(plan: Plan, figures: PlanFigures, store: StoreFigur
     { title: 'Asked for', rows: askedRows(plan) },
     { title: 'Measured', rows: measuredRows(plan, figures, store) },
     { title: 'Needed', rows: neededRows(plan) },
+    { title: 'Settings of a node, beyond the defaults', rows: settingRows(plan) },
     { title: 'When nodes fail', rows: failureRows(plan) },
     { title: 'A rolling restart', rows: restartRows(plan) },
   ];
@@ -55,7 +58,9 @@ function askedRows({ question: q }: Plan): PlanRow[] {
     ['ttl, grace', `${milliseconds(q.ttlMs)}, ${milliseconds(q.graceMs)}`, 'given'],
     ['ahead of the copy', q.unreplicated === 0 ? 'no copies' : count(q.unreplicated), 'given'],
     ['copies are told every', milliseconds(q.copyEveryMs), 'given'],
-    ['refused by the limit', share(q.refusedRatio), 'given'],
+    q.refusedRatio === undefined
+      ? ['refused by the limit', share(refusedRatioOf(q)), 'computed', 'what users ask beyond it']
+      : ['refused by the limit', share(q.refusedRatio), 'given'],
     [
       'unevenness of arrivals',
       q.arrivalVariability.toFixed(2),
@@ -91,6 +96,7 @@ function measuredRows({ question, serviceVariability }: Plan, figures: PlanFigur
       : `for a check: ${times(question.ownedRatio)} of its checks, reading aside; no etcd was at hand`,
   ];
   const rows: PlanRow[] = [
+    ...measuredWith(question.policy, figures.policy),
     ...speeds,
     owned,
     [
@@ -142,6 +148,14 @@ function measuredRows({ question, serviceVariability }: Plan, figures: PlanFigur
     ]);
   }
   return rows;
+}
+
+/** A file may be of another limit than the one asked for: what a check costs is then that one's. */
+function measuredWith(asked: PlanPolicy, { algorithm, limit, window }: PlanPolicy): PlanRow[] {
+  if (algorithm === asked.algorithm && limit === asked.limit && window === asked.window) return [];
+  return [
+    ['checks of', `${count(limit)} per ${milliseconds(window)}`, 'measured', `${algorithm}, not the limit above`],
+  ];
 }
 
 function neededRows(plan: Plan): PlanRow[] {
@@ -196,6 +210,10 @@ function neededRows(plan: Plan): PlanRow[] {
   ];
 }
 
+function settingRows({ settings }: Plan): PlanRow[] {
+  return settings.map(({ name, value, why }) => [name, value, why === '' ? 'given' : 'computed', why]);
+}
+
 function failureRows({ failover: f, question }: Plan): PlanRow[] {
   return [
     [
@@ -209,7 +227,9 @@ function failureRows({ failover: f, question }: Plan): PlanRow[] {
       'refused in one failure, no copy',
       count(f.refusedWithout),
       'computed',
-      `then all are refused for ${milliseconds(f.quarantineMs)}`,
+      f.isDurable
+        ? `then ${share(f.withoutRatio)} for ${milliseconds(f.quarantineMs)}: the window is in etcd, reserved ahead`
+        : `then all are refused for ${milliseconds(f.quarantineMs)}`,
     ],
     [
       'refused in one failure, with copies',
@@ -263,8 +283,8 @@ export function planSteps(plan: Plan, figures: PlanFigures, store: StoreFigures)
     `99 of 100 checks take at most ${milliseconds(latency.idleMs)} (idle) + ${milliseconds(latency.roundTripMs)} (network) + ${milliseconds(latency.gatherMs)} (gathering) + ${milliseconds(latency.waitMs)} (waiting) = ${milliseconds(latency.totalMs)}. Waiting: S * (ca + cs) / 2 / (1 - load) * ln(load / 0.01), with S = ${((cost.totalUs * cost.batch) / 1000).toFixed(4)} ms, ca = ${q.arrivalVariability.toFixed(2)}, cs = ${plan.serviceVariability.toFixed(1)} (Kingman; exponential tail).`,
     `${count(someLost.nodes)} nodes are the fewest that keep both; with ${count(q.nodesPerFailure)} more, so many may be lost: ${count(nodes)}${clusters > 1 ? ` in each of ${count(clusters)} clusters, which share the users between them: one has at most ${count(q.nodesPerCluster)} nodes` : ''}. With all of them the load is ${share(allUp.load)}.`,
     `A user is asked about ${checksPerWindow(q).toFixed(1)} times in a window, so ${count(memory.liveKeys)} keys are alive at once (at most: calls spread evenly). Each takes ${bytes(memory.bytesPerKey)}, ${memory.timesKept === 1 ? 'once' : 'twice: at its owner and as a copy'}.`,
-    `Nodes renew every ${milliseconds(renewEveryMs(q.ttlMs))}: ${count(etcd.renewalsPerSecond)} writes/s of ${bytes(etcd.nodeRecordBytes)}, each reading the records of all ${count(nodes)} nodes. ${etcd.reservationsPerSecond > 0 ? `Windows this long are reserved ahead, a key's once in ${milliseconds(q.reserveEveryMs)} at most: ${count(etcd.reservationsPerSecond)} writes/s more.` : 'Decisions write nothing: the window is shorter than what has to be durable.'} Crashes change the slot table ${count(etcd.tableChangesPerYear)} times a year.`,
-    `A crash is noticed after ${milliseconds(f.unservedMs)}: the ttl with drift and margin, and two looks of those who watch. Then the new owner refuses for ${milliseconds(f.quarantineMs)}, or with a copy counts ${f.lag} of each key as used: of Poisson calls with mean ${checksPerWindow(q).toFixed(1)}, ${share(f.tightRatio)} are refused that would have passed. In a year: failures per node (${q.failuresPerNodePerYear}) * that time / a year, whatever the number of nodes.`,
+    `Nodes renew every ${milliseconds(renewEveryMs(q.ttlMs))}: ${count(etcd.renewalsPerSecond)} writes/s of ${bytes(etcd.nodeRecordBytes)}, each reading the records of all ${count(nodes)} nodes. ${etcd.reservationsPerSecond > 0 ? `Windows this long are reserved ahead, a key's once in ${milliseconds(q.reserveEveryMs)} at most: ${count(etcd.reservationsPerSecond)} writes/s more, each of a record of ${bytes(etcd.reservation.bytes)} (${count(etcd.reservation.entries)} entries: what was reserved in a window, by sixtieths).` : 'Decisions write nothing: the window is shorter than what has to be durable.'} Crashes change the slot table ${count(etcd.tableChangesPerYear)} times a year.`,
+    `A crash is noticed after ${milliseconds(f.unservedMs)}: the ttl with drift and margin, and two looks of those who watch. Then the new owner ${f.isDurable ? `reads from etcd what was reserved and counts it as used, by which ${share(f.withoutRatio)} are refused for ${milliseconds(f.quarantineMs)}` : `refuses for ${milliseconds(f.quarantineMs)}`}, or with a copy counts ${f.lag} of each key as used: of Poisson calls with mean ${checksPerWindow(q).toFixed(1)}, ${share(f.tightRatio)} are refused that would have passed. In a year: failures per node (${q.failuresPerNodePerYear}) * that time / a year, whatever the number of nodes.`,
     `A shard has ${count(memory.liveKeys / clusters / shards)} keys; writing and reading them takes ${(store.snapshotUsPerKey + store.restoreUsPerKey).toFixed(1)} us each, then the network${figures.etcd ? ' and one etcd transaction' : ' (no etcd was at hand to measure its transaction)'}.`,
   ];
 }

@@ -302,6 +302,41 @@ describe('a plan', () => {
     expect(writes({ durableFromMs: 60_001 })).toBe(0);
   });
 
+  const hourly = { algorithm: 'sliding-log', limit: 10, window: 3_600_000 };
+
+  it('windows that must be durable are written no more often than the limit lets anything pass', () => {
+    const { etcd } = planned(asked({ checksPerSecond: 100_000, users: 10_000, policy: hourly }));
+    expect(etcd.reservationsPerSecond).toBeCloseTo((10_000 * 10) / 3600, 6);
+    const said = planned(asked({ checksPerSecond: 100_000, users: 10_000, policy: hourly, refusedRatio: 0 }));
+    expect(said.etcd.reservationsPerSecond).toBeCloseTo((10_000 * 10) / 3600, 6);
+    // One grant a second in all, of users who come once in eleven days.
+    const seldom = planned(asked({ checksPerSecond: 1, users: 1_000_000, policy: hourly }));
+    expect(seldom.etcd.reservationsPerSecond).toBeCloseTo(1, 6);
+  });
+
+  it('takes what is asked beyond the limit as refused, unless that is given', () => {
+    const copies = (change: Partial<PlanQuestion>) => planned(asked(change)).network.copyBytesPerSecond;
+    const policy = { ...someQuestion.policy, limit: 37.5 };
+    expect(copies({ policy })).toBe(copies({ policy, refusedRatio: 0.5 }));
+    expect(copies({ policy, refusedRatio: 0 })).toBeGreaterThan(copies({ policy }));
+    expect(copies({})).toBe(copies({ refusedRatio: 0 }));
+  });
+
+  it('a long window without a copy goes on from etcd, and a shorter one waits', () => {
+    const policy = { algorithm: 'sliding-slots', limit: 100_000, window: 86_400_000 };
+    const daily = { checksPerSecond: 10_000, users: 20_000, policy };
+    const durable = planned(asked(daily)).failover;
+    expect(durable.isDurable).toBe(true);
+    expect(durable.refusedWithout).toBeCloseTo(durable.shareOfTraffic * 10_000 * (durable.unservedMs / 1000), 3);
+    const other = planned(asked({ ...daily, durableFromMs: 2 * 86_400_000 })).failover;
+    expect([other.isDurable, other.withoutRatio]).toEqual([false, 1]);
+    expect(other.refusedWithout).toBeGreaterThan(1000 * durable.refusedWithout);
+    // Whoever uses up his limit loses what was reserved ahead for him.
+    const tight = planned(asked({ checksPerSecond: 10_000, users: 20_000, policy: { ...policy, limit: 43_200 } }));
+    expect(tight.failover.withoutRatio).toBeGreaterThan(0);
+    expect(tight.failover.withoutRatio).toBeLessThan(0.001);
+  });
+
   it('a copy refuses fewer after a crash than none, and the share refused in a year does not depend on the number of nodes', () => {
     const { failover } = planned(usual);
     expect(failover.refusedWithCopy).toBeLessThan(failover.refusedWithout);
@@ -324,6 +359,37 @@ describe('a plan', () => {
     expect(plan({ ...someQuestion, roundTripMs: 20 }, someFigures, someStore)).toMatch(
       /waits for nobody takes 21\.10 ms already .* more than the 10 ms asked for/,
     );
+  });
+
+  it('says so where one user alone is more than a node can do', () => {
+    const alone = { ...someQuestion, checksPerSecond: 1_000_000, users: 1, latencyMs: 30 };
+    const why = plan(alone, someFigures, someStore);
+    expect(why).toMatch(/^A key lives on one node, which can do [\d,]+ checks\/s of it by these figures/);
+    expect(why).toMatch(/Users: 1, with 1,000,000\/s each, and more nodes do not help\. Split the key .*\("leased"/);
+  });
+
+  it('of few users never gives a node less than one of them makes', () => {
+    for (const users of [1, 2, 5, 40]) {
+      const { size } = planned(asked({ users, checksPerSecond: 10_000 * users }));
+      for (const node of [size.allUp, size.someLost]) expect(node.checksPerSecond).toBeGreaterThan(9_999);
+    }
+  });
+
+  it('says so where no node would be left in a cluster, or where clusters would be too many', () => {
+    const why = (change: Partial<PlanQuestion>) => plan({ ...someQuestion, ...change }, someFigures, someStore);
+    expect(why({ nodesPerCluster: 1 })).toBe(
+      'With --nodes-per-cluster 1 and --nodes-per-failure 1 a failure may leave no node of a cluster. Give more of the one, or less of the other.',
+    );
+    for (const change of [
+      { nodesPerCluster: 10, checksPerSecond: 5e8 },
+      { checksPerSecond: 2e10, users: 4e9 },
+    ]) {
+      const text = why(change);
+      expect(text).toMatch(
+        /^It would take [\d,]+ clusters of at most \d+ nodes, and a plan has at most 256\. Give more --nodes-/,
+      );
+      expect(text).not.toMatch(/quieter machine/);
+    }
   });
 
   it('says what was measured where serving is too uneven for any number of nodes', () => {

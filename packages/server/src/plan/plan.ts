@@ -1,10 +1,15 @@
 /** A plan: what a cluster must be for this traffic, by figures of a machine. Pure: the same question and figures give the same plan. */
+import { mostShards as shards } from '../cluster/shards.ts';
 import { clientFigures } from './check-cost.ts';
 import {
   busiestNode,
   type ClusterSize,
   clusterSize,
+  fewestClusters,
   measuredLoad,
+  mostClusters,
+  mostNodesLeft,
+  mostOfOneKey,
   partOf,
   serviceVariability,
 } from './cluster-size.ts';
@@ -14,8 +19,9 @@ import { type MemoryNeed, memoryNeed } from './memory-need.ts';
 import { type NetworkNeed, networkNeed } from './network-need.ts';
 import type { PlanFigures, StoreFigures } from './plan-figures.ts';
 import type { PlanQuestion } from './plan-question.ts';
+import { type PlanSetting, planSettings } from './plan-settings.ts';
 import { type RestartCost, restartCost } from './restart-cost.ts';
-import { share } from './units.ts';
+import { count, share } from './units.ts';
 
 export interface Plan {
   readonly question: PlanQuestion;
@@ -29,6 +35,8 @@ export interface Plan {
   readonly serviceVariability: number;
   /** Checks per second of one key: more, and its node is above the load that was asked for; more than that, and it cannot follow. */
   readonly hotKey: { readonly withinLoad: number; readonly atMost: number };
+  /** What the nodes have to be told, because they take something else by themselves. */
+  readonly settings: readonly PlanSetting[];
   /** What stands in the way. */
   readonly problems: readonly string[];
 }
@@ -54,11 +62,19 @@ export function plan(question: PlanQuestion, figures: PlanFigures, store: StoreF
       withinLoad: Math.max(0, question.load * perSecondOfCore - allUp.checksPerSecond),
       atMost: Math.max(0, perSecondOfCore - allUp.checksPerSecond),
     },
+    settings: planSettings(question, size),
     problems: problemsOf(question, figures, etcd),
   };
 }
 
 function whyNone(question: PlanQuestion, figures: PlanFigures, store: StoreFigures): string {
+  const { nodesPerCluster, nodesPerFailure } = question;
+  if (mostNodesLeft(question) < 1) {
+    return (
+      `With --nodes-per-cluster ${nodesPerCluster} and --nodes-per-failure ${nodesPerFailure} a failure may leave no node of a cluster. ` +
+      'Give more of the one, or less of the other.'
+    );
+  }
   const { latency } = busiestNode(partOf({ ...question, checksPerSecond: 1 }, figures, store, 1), 1);
   if (latency.totalMs > question.latencyMs) {
     return (
@@ -66,11 +82,35 @@ function whyNone(question: PlanQuestion, figures: PlanFigures, store: StoreFigur
       `${latency.roundTripMs} ms on the way, ${latency.gatherMs} ms gathered), which is more than the ${question.latencyMs} ms asked for.`
     );
   }
+  const clusters = fewestClusters(question, figures, store);
+  const why = clusters === undefined ? oneUserTooMuch(question, figures, store) : tooManyClusters(question, clusters);
+  // Were the load all that counts, it would be another number, and another reason.
+  const isOfLatency = clusterSize({ ...question, latencyMs: Number.POSITIVE_INFINITY }, figures, store) !== undefined;
+  return isOfLatency ? `${why} ${whyLatency(question, figures)}` : why;
+}
+
+function oneUserTooMuch(question: PlanQuestion, figures: PlanFigures, store: StoreFigures): string {
+  const { checksPerSecond, users, policy } = question;
+  return (
+    `A key lives on one node, which can do ${count(mostOfOneKey(question, figures, store))} checks/s of it by these figures, within load and latency. ` +
+    `Users: ${count(users)}, with ${count(checksPerSecond / users)}/s each, and more nodes do not help. Split the key into several ` +
+    `that share the ${count(policy.limit)}, or let callers take some of it at a time and decide by themselves ("leased", docs/guides/layers.md).`
+  );
+}
+
+function tooManyClusters({ nodesPerCluster }: PlanQuestion, clusters: number): string {
+  return (
+    `It would take ${count(clusters)} clusters of at most ${count(nodesPerCluster)} nodes, and a plan has at most ${mostClusters}. ` +
+    `Give more --nodes-per-cluster (up to ${shards}), or a part of the traffic.`
+  );
+}
+
+function whyLatency(question: PlanQuestion, figures: PlanFigures): string {
   const { atLoad } = clientFigures(figures, question.client);
   return (
-    `No number of nodes keeps this load and latency: 99 of 100 checks took up to ${atLoad.p99Ms.toFixed(1)} ms here at a load of ` +
+    `It is the latency that asks for so much: 99 of 100 checks took up to ${atLoad.p99Ms.toFixed(1)} ms here at a load of ` +
     `${share(measuredLoad(atLoad))}, with ${share(figures.othersRatio)} of the machine busy with something else. ` +
-    'Measure on a quieter machine, give more of either, or say with --serving how uneven serving is.'
+    'Measure on a quieter machine, give more --latency, or say with --serving how uneven serving is.'
   );
 }
 

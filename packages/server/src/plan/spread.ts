@@ -23,9 +23,11 @@ export function mostShare(nodes: number): number {
 
 /**
  * Users fall on nodes by chance. Of n nodes with m users each, the fullest has about sqrt(2 m ln n) more than m: the largest of n values that are
- * nearly normal with variance m.
+ * nearly normal with variance m. It has one at least, because users come whole, and no more than there are.
  */
 export function userSpread(users: number, nodes: number): number {
+  if (nodes === 1) return 1;
   const perNode = users * mostShare(nodes);
-  return nodes === 1 ? 1 : 1 + Math.sqrt((2 * Math.log(nodes)) / Math.max(1, perNode));
+  const ofFullest = Math.min(users, Math.max(1, perNode + Math.sqrt(2 * perNode * Math.log(nodes))));
+  return ofFullest / perNode;
 }

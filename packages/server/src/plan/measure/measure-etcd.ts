@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Etcd, NodeLog } from '../../cluster/environment.ts';
 import { etcdClient } from '../../cluster/etcd/etcd-client.ts';
 import { LatencyHistogram } from '../../load/latency-histogram.ts';
+import { removingAfterwards } from './leftovers.ts';
 
 export interface EtcdSpeed {
   readonly transactionP50Ms: number;
@@ -20,7 +21,12 @@ const quiet: NodeLog = { debug() {}, info() {}, warn() {}, error() {} };
 export async function measureEtcd(endpoints: readonly string[], seconds: number): Promise<EtcdSpeed> {
   const etcd = etcdClient({ endpoints, log: quiet });
   const prefix = `/sluice/plan-${randomUUID()}/`;
-  try {
+  const remove = async () => {
+    // Nothing is written behind its back.
+    etcd.close();
+    await removeFromEtcd(endpoints, prefix);
+  };
+  return removingAfterwards(remove, async () => {
     const alone = new LatencyHistogram();
     await renewFor(etcd, `${prefix}0`, seconds * 1000, alone);
     const together = new LatencyHistogram();
@@ -33,12 +39,45 @@ export async function measureEtcd(endpoints: readonly string[], seconds: number)
       transactionsPerSecond: together.count / seconds,
       recordsPerSecond,
     };
+  });
+}
+
+/** Before anything else is measured. */
+export async function mustAnswer(endpoints: readonly string[]): Promise<void> {
+  const etcd = etcdClient({ endpoints, log: quiet });
+  try {
+    await etcd.transact({ compare: [], change: [], read: [{ key: '/sluice/' }] }, timeoutMs);
+  } catch (error) {
+    throw new Error(
+      `etcd does not answer at ${endpoints.join(', ')}: ${(error as Error).message} Start it, or plan without --etcd.`,
+      { cause: error },
+    );
   } finally {
     etcd.close();
   }
 }
 
-/** A record that is renewed over and over, each time against the revision of the last, and then removed. */
+/** A transaction has at most 128 operations. */
+const mostRemoved = 100;
+
+/** All that begins with this. */
+export async function removeFromEtcd(endpoints: readonly string[], prefix: string): Promise<void> {
+  const etcd = etcdClient({ endpoints, log: quiet });
+  try {
+    for (;;) {
+      const read = [{ key: prefix, isPrefix: true }];
+      const { found } = await etcd.transact({ compare: [], change: [], read }, timeoutMs);
+      const keys = found.flat().map(({ key }) => key);
+      if (keys.length === 0) return;
+      const change = keys.slice(0, mostRemoved).map((key) => ({ delete: key }));
+      await etcd.transact({ compare: [], change, read: [] }, timeoutMs);
+    }
+  } finally {
+    etcd.close();
+  }
+}
+
+/** A record that is renewed over and over, each time against the revision of the last. */
 async function renewFor(etcd: Etcd, key: string, durationMs: number, histogram: LatencyHistogram): Promise<void> {
   let modRevision = 0;
   const endMs = performance.now() + durationMs;
@@ -51,7 +90,6 @@ async function renewFor(etcd: Etcd, key: string, durationMs: number, histogram: 
     histogram.record(performance.now() - sentMs);
     modRevision = revision;
   }
-  await etcd.transact({ compare: [], change: [{ delete: key }], read: [] }, timeoutMs);
 }
 
 const recordsRead = 100;
@@ -74,6 +112,5 @@ async function readFor(etcd: Etcd, prefix: string, seconds: number): Promise<num
     }
   };
   await Promise.all(Array.from({ length: readersUnderWay }, reader));
-  await etcd.transact({ compare: [], change: keys.map((key) => ({ delete: key })), read: [] }, timeoutMs);
   return read / seconds;
 }

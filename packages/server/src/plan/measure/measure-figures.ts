@@ -16,6 +16,7 @@ import {
 import type { Client, PlanPolicy } from '../plan-question.ts';
 import { busyWithOthers } from './machine-use.ts';
 import { measureClient } from './measure-clients.ts';
+import { mustAnswer } from './measure-etcd.ts';
 import { measureOwned } from './measure-owned.ts';
 import type { StoreOrder } from './store-figures.ts';
 
@@ -23,7 +24,8 @@ export interface FiguresOrder {
   readonly clients: readonly Client[];
   readonly policy: PlanPolicy;
   readonly keyBytes: number;
-  readonly store: StoreOrder;
+  /** Undefined: no stores are measured, which takes knowing the limit of the plan and its users. */
+  readonly store?: StoreOrder;
   readonly seconds: number;
   /** Members of etcd, e.g. `http://10.0.0.1:2379`; with them, a node of the owned cluster is measured too. */
   readonly etcd: readonly string[];
@@ -36,6 +38,7 @@ const maxKeys = 1_000_000;
 export async function measureFigures(order: FiguresOrder): Promise<PlanFigures> {
   const { policy, keyBytes, seconds, progress } = order;
   const date = new Date().toISOString();
+  if (order.etcd.length > 0) await mustAnswer(order.etcd);
   const othersRatio = await busyWithOthers();
   const beginMs = performance.now();
   const service = await startServiceProcess({ workers: 1, maxKeys, policy });
@@ -50,7 +53,7 @@ export async function measureFigures(order: FiguresOrder): Promise<PlanFigures> 
   } finally {
     await service.stop();
   }
-  const stores = [await measureStoresApart(order.store, progress)];
+  const stores = order.store === undefined ? [] : [await measureStoresApart(order.store, progress)];
   return {
     kind: 'sluice-plan',
     format: planFiguresFormat,

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceProcess, startServiceProcess } from '../../load/service-process.ts';
 import { readCostOf } from '../check-cost.ts';
 import type { EtcdFigures } from '../plan-figures.ts';
+import { removingAfterwards } from './leftovers.ts';
 import { bytesOfCheck, type ClientOrder, measureSpeed } from './measure-clients.ts';
-import { measureEtcd } from './measure-etcd.ts';
+import { measureEtcd, removeFromEtcd } from './measure-etcd.ts';
 import type { FiguresOrder } from './measure-figures.ts';
 
 // A node that knows nothing of the past refuses for a window, and refusals are cheaper than grants: a short window, here and there.
@@ -21,9 +22,19 @@ export async function measureOwned(order: FiguresOrder, plain: ServiceProcess): 
   progress('a plain service, to compare with');
   const before = await measureSpeed(plain, smart);
   progress('a node of a cluster');
-  const store = { type: 'owned', etcd: [...etcd], clusterName: `plan-${randomUUID()}`, unreplicated: 0 };
-  const node = await startServiceProcess({ workers: 1, maxKeys, policy: smart.policy, store });
-  try {
+  const clusterName = `plan-${randomUUID()}`;
+  const store = { type: 'owned', etcd: [...etcd], clusterName, unreplicated: 0 };
+  const starting = startServiceProcess({ workers: 1, maxKeys, policy: smart.policy, store });
+  const remove = async () => {
+    // A node that runs would write its record again.
+    await starting.then(
+      (node) => node.stop(),
+      () => undefined,
+    );
+    await removeFromEtcd(etcd, `/sluice/${clusterName}/`);
+  };
+  return removingAfterwards(remove, async () => {
+    const node = await starting;
     await untilItDecides(node, smart);
     await sleep(2 * window);
     const after = await measureSpeed(node, smart);
@@ -33,9 +44,7 @@ export async function measureOwned(order: FiguresOrder, plain: ServiceProcess): 
       ownedReadUs: Math.max(0, nodeCost.perReadUs - plainCost.perReadUs),
       ownedCheckUs: Math.max(0, nodeCost.perCheckUs - plainCost.perCheckUs),
     };
-  } finally {
-    await node.stop();
-  }
+  });
 }
 
 const longestMs = 60_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { measureStores, type StoreOrder } from './store-figures.ts';
+import { isMeasuredFor, measureStores, type StoreOrder } from './store-figures.ts';
 
 const order: StoreOrder = {
   policy: { algorithm: 'sliding-log', limit: 100, window: 60_000 },
@@ -54,5 +54,25 @@ describe('stores as a node keeps them', () => {
         expect(Number.isFinite(value)).toBe(true);
       }
     }
+  });
+});
+
+describe('what was measured', () => {
+  const figures = measured({});
+
+  it('is taken for what is like it', () => {
+    expect(isMeasuredFor(order, figures)).toBe(true);
+    expect(isMeasuredFor({ ...order, checksPerKey: 6, keysPerStore: 900 }, figures)).toBe(true);
+    const fewer = { ...order, keysPerStore: 1_000_000 };
+    expect(isMeasuredFor(fewer, measured(fewer))).toBe(true);
+  });
+
+  it.each<[string, Partial<StoreOrder>]>([
+    ['another algorithm', { policy: { ...order.policy, algorithm: 'gcra' } }],
+    ['another limit', { policy: { ...order.policy, limit: 50 } }],
+    ['more checks of a key', { checksPerKey: 10 }],
+    ['few keys in a store, which are mostly the store', { keysPerStore: 1 }],
+  ])('is not taken for %s', (_, change) => {
+    expect(isMeasuredFor({ ...order, ...change }, figures)).toBe(false);
   });
 });

@@ -31,7 +31,7 @@ const mostChecksPerKey = 2000;
 export function measureStores(order: StoreOrder, collect: () => void): StoreFigures {
   const { keyBytes, checksPerKey } = order;
   const times = timesOfKeys(order);
-  const mostKeys = Math.max(1, Math.floor(order.mostChecks / times.mean));
+  const mostKeys = mostKeysOf(order, times);
   const keysPerStore = Math.max(1, Math.min(order.keysPerStore, mostKeys));
   const shared = { graceMs: order.graceMs, unreplicated: 0, durableFromMs: Number.POSITIVE_INFINITY };
   const policy = new OwnedPolicies(shared, allFences).of(parsePolicy(order.policy)).applied;
@@ -62,6 +62,27 @@ export function measureStores(order: StoreOrder, collect: () => void): StoreFigu
     ...measureHandOver(stores[0]!, keysPerStore),
     ...measureSteps(order),
   };
+}
+
+function mostKeysOf({ mostChecks }: StoreOrder, { mean }: Times): number {
+  return Math.max(1, Math.floor(mostChecks / mean));
+}
+
+/**
+ * Whether what was measured is what would be measured for this order: a table with half or twice the keys is as full per key, but one with a few keys
+ * is mostly what a store takes by itself.
+ */
+export function isMeasuredFor(order: StoreOrder, { policy, checksPerKey, keysPerStore }: StoreFigures): boolean {
+  const isNear = (value: number, wanted: number, by: number) => value <= by * wanted && value >= wanted / by;
+  const wantedKeys = Math.min(order.keysPerStore, mostKeysOf(order, timesOfKeys(order)));
+  const { algorithm, limit, window } = order.policy;
+  return (
+    policy.algorithm === algorithm &&
+    policy.limit === limit &&
+    policy.window === window &&
+    isNear(checksPerKey, order.checksPerKey, 1.25) &&
+    isNear(keysPerStore, wantedKeys, 2)
+  );
 }
 
 function memoryBytes(): number {
