@@ -22,15 +22,15 @@ export function planSettings(question: PlanQuestion, { clusters }: ClusterSize):
       value: String(maxKeys),
       why: 'each shard has an equal part, and the fullest needs so much',
     });
-  const given = (name: string, value: number, usual: number, text: string) => {
-    if (value !== usual) settings.push({ name: `store.${name}`, value: text, why: '' });
+  const given = (name: string, value: number, byDefault: number, text: string) => {
+    if (value !== byDefault) settings.push({ name: `store.${name}`, value: text, why: '' });
   };
-  const d = planDefaults;
-  given('ttl', question.ttlMs, d.ttlMs, `${question.ttlMs}ms`);
-  given('grace', question.graceMs, d.graceMs, `${question.graceMs}ms`);
-  given('unreplicated', question.unreplicated, d.unreplicated, String(question.unreplicated));
-  given('durableFrom', question.durableFromMs, d.durableFromMs, `${question.durableFromMs}ms`);
-  given('durableKeys', question.durableKeys, d.durableKeys, String(question.durableKeys));
+  const usual = planDefaults;
+  given('ttl', question.ttlMs, usual.ttlMs, `${question.ttlMs}ms`);
+  given('grace', question.graceMs, usual.graceMs, `${question.graceMs}ms`);
+  given('unreplicated', question.unreplicated, usual.unreplicated, String(question.unreplicated));
+  given('durableFrom', question.durableFromMs, usual.durableFromMs, `${question.durableFromMs}ms`);
+  given('durableKeys', question.durableKeys, usual.durableKeys, String(question.durableKeys));
   return settings;
 }
 

@@ -69,6 +69,17 @@ async function restart(stage: Stage, node: SimulatedNode): Promise<void> {
   await stage.run(3000);
 }
 
+/** Everybody does, and the copy is begun before the key is asked for. */
+async function forgetEverything(stage: Stage): Promise<void> {
+  for (const node of [stage.a, stage.b]) node.crash();
+  await stage.run(1000);
+  void stage.a.start();
+  await stage.run(50);
+  void stage.b.start();
+  await stage.run(takeOverMs + 2000);
+  expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
+}
+
 describe('places for keys', () => {
   const ten = slidingLog({ limit: 10, window: longMs });
 
@@ -232,15 +243,7 @@ describe('a standby that takes over', () => {
   test('counts what its owner read in etcd and did not tell it', async () => {
     const stage = await stageOf({ shared }, ['a', 'b']);
     expect((await grants(stage, stage.a, 30, { gapMs: 20 })).length).toBe(30);
-    // Everybody forgets everything. The copy is begun before the key is asked for.
-    stage.a.crash();
-    stage.b.crash();
-    await stage.run(1000);
-    void stage.a.start();
-    await stage.run(50);
-    void stage.b.start();
-    await stage.run(takeOverMs + 2000);
-    expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
+    await forgetEverything(stage);
     const more = (await grants(stage, stage.a, 20, { gapMs: 20 })).length;
     expect(more).toBe(20);
     await promoted(stage);
@@ -267,14 +270,7 @@ describe('a bucket that is never full', () => {
       );
       const sinceMs = stage.world.loop.nowMs;
       let used = (await grants(stage, stage.a, 110, { policy })).length;
-      // Everybody forgets everything. The copy is begun before the key is asked for.
-      for (const node of [stage.a, stage.b]) node.crash();
-      await stage.run(1000);
-      void stage.a.start();
-      await stage.run(50);
-      void stage.b.start();
-      await stage.run(takeOverMs + 2000);
-      expect(stage.a.node!.route(slotOf(stage.key))).toBe('here');
+      await forgetEverything(stage);
       // Whatever comes in is used, until nothing that was read then is in the record any more.
       used += (await grants(stage, stage.a, 250, { policy, gapMs: 300 })).length;
       stage.a.crash();
