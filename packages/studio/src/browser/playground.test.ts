@@ -392,6 +392,16 @@ describe('what one sees', () => {
       await expect.poll(() => page.url(), { timeout: 30_000 }).toContain('seed=77');
     });
 
+    it('by a page that runs on for a while after it was left', async () => {
+      const page = await openPlayground('?limit=5&seed=42&at=41000');
+      await inOneTask(page, `dispatchEvent(new PageTransitionEvent('pagehide'))`);
+      // Longer than the address waits.
+      await page.evaluate('new Promise((resolve) => setTimeout(resolve, 1000))');
+      expect(page.url()).toContain('seed=42');
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow'))`);
+      await expect.poll(() => page.url(), { timeout: 30_000 }).toContain('seed=77');
+    });
+
     it('and the change is brought back once: the same address entered anew is what it says', async () => {
       const page = await openPlayground('?limit=5&seed=42&at=41000');
       const address = page.url();

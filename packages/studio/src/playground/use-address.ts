@@ -23,11 +23,13 @@ export function useAddress(run: Player, settings: Settings, shown: Shown, asked:
   const [address] = useState(() => follower(asked.toString(), () => queryNow(run, latest.current)));
   useEffect(() => {
     const end = run.onChange(address.follow);
-    addEventListener('pagehide', address.keep);
+    addEventListener('pagehide', address.leave);
+    addEventListener('pageshow', address.comeBack);
     document.addEventListener('visibilitychange', address.keep);
     return () => {
       end();
-      removeEventListener('pagehide', address.keep);
+      removeEventListener('pagehide', address.leave);
+      removeEventListener('pageshow', address.comeBack);
       document.removeEventListener('visibilitychange', address.keep);
       address.end();
     };
@@ -61,15 +63,23 @@ function follower(asked: string, queryNow: () => URLSearchParams) {
     if (waiting !== undefined) keepUnwritten({ said, shown: queryNow().toString() });
   }
 
+  /** The timer stops too: a page that is left runs on for some frames, and what it writes then is in nobody's history. */
+  function leave(): void {
+    keep();
+    clearTimeout(waiting);
+  }
+
   return {
     follow() {
       waiting ??= setTimeout(write, 300);
     },
     keep,
-    end() {
-      keep();
-      clearTimeout(waiting);
+    leave,
+    /** The page was set aside as it is, and is shown again. */
+    comeBack() {
+      if (waiting !== undefined) waiting = setTimeout(write, 300);
     },
+    end: leave,
   };
 }
 
