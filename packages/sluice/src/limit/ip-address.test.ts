@@ -24,5 +24,15 @@ describe('networkOf', () => {
     ['::1%25eth0\n]#[', 56, '::1%25eth0\n]#['],
   ])('%s by /%d is %s', (address, bits, network) => {
     expect(networkOf(address, bits)).toBe(network);
+    expect(networkOf(address, bits)).toBe(network); // also when it comes again, and is known
+  });
+
+  it('is the same for addresses that were known and forgotten, by each length of a subnet', () => {
+    const addresses = Array.from({ length: 1500 }, (_, i) => `2001:db8:${i.toString(16)}:ff::1`);
+    for (const address of [...addresses, ...addresses]) {
+      const group = address.split(':')[2];
+      expect(networkOf(address, 48)).toBe(`2001:db8:${group}:0:0:0:0:0/48`);
+      expect(networkOf(address, 64)).toBe(`2001:db8:${group}:ff:0:0:0:0/64`);
+    }
   });
 });

@@ -37,12 +37,29 @@ function ipv6Groups(address: string): number[] | undefined {
 // How Node writes the address of an IPv4 peer on a socket that takes both kinds.
 const mapped = '::ffff:';
 
+// What the same clients' addresses came to before, by the length of the subnet: to read one takes longer than to check a limit.
+const known: Map<string, string>[] = [];
+const mostKnown = 1000;
+// No address is longer, with eight groups of which two are IPv4; but a zone may be.
+const longestKnown = 45;
+
 /**
  * The key of an address: IPv6 cut to its first `subnetBits` bits (`'2001:db8:0:100:0:0:0:0/56'`), anything else as it
  * came. Different spellings of one network give one key.
  */
 export function networkOf(address: string, subnetBits: number): string {
   if (!address.includes(':')) return address;
+  known[subnetBits] ??= new Map();
+  const networks = known[subnetBits];
+  const found = networks.get(address);
+  if (found !== undefined) return found;
+  const network = readNetwork(address, subnetBits);
+  if (networks.size === mostKnown) networks.clear();
+  if (address.length <= longestKnown) networks.set(address, network);
+  return network;
+}
+
+function readNetwork(address: string, subnetBits: number): string {
   if (address.startsWith(mapped) && dotted.test(address.slice(mapped.length))) return address.slice(mapped.length);
   const groups = ipv6Groups(address);
   if (groups === undefined) return address;

@@ -9,7 +9,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { invalid } from '../../vocabulary/errors.ts';
 import { gate } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
-import { admit, answerBy, answerFailure, answerRefusal } from './admit.ts';
+import { admit, answerBy, answerFailure, answerRefusal, type Continuation } from './admit.ts';
 import { nodeReader } from './reader.ts';
 
 /** Answers what is refused. */
@@ -38,23 +38,36 @@ export function rateLimit<
 >(options: NodeRateLimitOptions<Request, Response>): NodeMiddleware<Request, Response> {
   const entrance = gate<Request, Response>(options, nodeReader);
   const { handler } = options;
+
+  /** One object with methods, and not a function for each of them: it is made for every request. */
+  class Visit implements Continuation {
+    // Those of HTTP/2 are made like them, as far as is needed here.
+    readonly response: Response & ServerResponse;
+    constructor(
+      readonly request: Request,
+      response: Response,
+      readonly proceed: () => void,
+    ) {
+      this.response = response as Response & ServerResponse;
+    }
+
+    refuse(refused: Refused): void {
+      const { request, response } = this;
+      if (handler === undefined) answerRefusal(response, refused);
+      else answerBy(() => handler(request, response, refused)).catch((error) => this.fail(error));
+    }
+
+    fail(error: unknown): void {
+      // Nobody else is there to answer; and to go on would be to let in what could not be checked.
+      answerFailure(this.response);
+      entrance.report(error);
+    }
+  }
+
   return (request, response, next) => {
     if (typeof next !== 'function')
       throw invalid('next', 'a function', next, 'Call limit(request, response, () => response.end()).');
-    // Those of HTTP/2 are made like them, as far as is needed here.
-    const plain = response as ServerResponse;
-    const fail = (error: unknown) => {
-      // Nobody else is there to answer; and to go on would be to let in what could not be checked.
-      answerFailure(plain);
-      entrance.report(error);
-    };
-    admit(entrance, request, plain, response, {
-      proceed: next,
-      refuse(refused) {
-        if (handler === undefined) answerRefusal(plain, refused);
-        else answerBy(() => handler(request, response, refused)).catch(fail);
-      },
-      fail,
-    });
+    const visit = new Visit(request, response, next);
+    admit(entrance, request, visit.response, response, visit);
   };
 }
