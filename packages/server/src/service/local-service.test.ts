@@ -391,3 +391,17 @@ describe('places under a concurrency rule', () => {
     expect(service.renew(held)).toBe(true);
   });
 });
+
+it('takes further policies of requests once those before count for nothing any more, and no sooner', () => {
+  const { service, clock } = open();
+  const ask = (limit: number, window: number, key = 'ann') =>
+    service.checkPolicy(gcra({ limit, window }), key) as Decision;
+  for (let limit = 1; limit < 10_000; limit += 1) ask(limit, 10);
+  expect(ask(1, 3_600_000).allowed).toBe(true);
+  expect(() => ask(5, 60_000)).toThrow('There are 10000 different policies that came with requests and still count.');
+  clock.advance(11);
+  for (let limit = 1; limit < 10_000; limit += 1) expect(ask(limit, 60_000).allowed).toBe(true);
+  // The one whose hour has not passed was looked at, and stays.
+  expect(ask(1, 3_600_000).allowed).toBe(false);
+  expect(() => ask(5, 10)).toThrow('There are 10000 different policies');
+});

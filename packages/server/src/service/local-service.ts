@@ -3,6 +3,7 @@ import {
   type ActiveOverride,
   type Check,
   type Decision,
+  type MemoryStore,
   type Override,
   type Policy,
   type Rules,
@@ -79,7 +80,7 @@ const timedEvery = 64;
 export class LocalService {
   private readonly parts: LocalServiceParts;
   private readonly throttles: ThrottleService;
-  private readonly adHoc = new AdHocPolicies();
+  private readonly adHoc = new AdHocPolicies((name) => this.forget(name));
   private readonly sent = new SentChecks();
   private untilTimed = 0;
   private ruleNames: ReadonlySet<string>;
@@ -226,6 +227,12 @@ export class LocalService {
         return decision;
       },
     );
+  }
+
+  /** Of a policy that came with requests, where the store can tell that it counts for nothing any more. */
+  private forget(name: string): boolean {
+    const { store, largeStore = store } = this.parts;
+    return [store, largeStore].every((one) => 'forgetName' in one && (one as MemoryStore).forgetName(name));
   }
 
   apply(checks: readonly SentCheck[], requestId?: string): Answer<Decision[]> {

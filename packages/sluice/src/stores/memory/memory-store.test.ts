@@ -708,3 +708,59 @@ describe.each(['exact', 'fingerprint'] as const)('limits that were there before 
     expect(limit.check('a').remaining).toBe(4);
   });
 });
+
+describe('forgetName', () => {
+  const policies: Policy[] = [
+    gcra({ limit: 3, window: '1s', burst: 6 }),
+    tokenBucket({ limit: 3, window: '1s' }),
+    fixedWindow({ limit: 3, window: '1s' }),
+    slidingWindow({ limit: 3, window: '1s' }),
+    slidingLog({ limit: 3, window: '1s' }),
+    slidingSlots({ limit: 3, window: '1s' }),
+    concurrency({ limit: 3, lease: '1s' }),
+  ];
+
+  it.each(policies)('of $algorithm is never noticed, and succeeds once nothing counts any more', (policy) => {
+    const clock = new TestClock(1_700_000_000_000);
+    const [plain, forgetful] = [memoryStore({ clock }), memoryStore({ clock })];
+    const ask = (store: MemoryStore, key: string) => store.apply([{ name: 'n', key, policy, cost: 1 }]);
+    let forgotten = 0;
+    for (let call = 0; call < 3000; call += 1) {
+      clock.advance((call * 7919) % 97 === 0 ? 5000 : (call * 104_729) % 400);
+      if (forgetful.forgetName('n')) forgotten += 1;
+      const key = `k${(call * 31) % 3}`;
+      expect(ask(forgetful, key)).toEqual(ask(plain, key));
+    }
+    expect(forgotten).toBeGreaterThan(10);
+    expect(forgotten).toBeLessThan(3000);
+    clock.advance(60_000);
+    expect([forgetful.forgetName('n'), forgetful.stats().keys, forgetful.snapshot().names]).toEqual([true, 0, []]);
+  });
+
+  it.each(policies)('of $algorithm gives nobody more when the clock steps back behind it', (policy) => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = memoryStore({ clock });
+    const allowed = () => store.apply([{ name: 'n', key: 'ann', policy, cost: 1 }])[0]!.allowed;
+    while (allowed());
+    clock.advance(10_000);
+    expect(store.forgetName('n')).toBe(true);
+    clock.advance(-9_900);
+    expect(allowed()).toBe(false);
+  });
+
+  it('keeps what somebody holds: a block, a reservation, a limiter of that name', () => {
+    const clock = new TestClock();
+    const store = memoryStore({ clock });
+    const check = { key: 'ann', policy: loose, cost: 1 };
+    store.apply([{ ...check, name: 'blocked', operation: 'block', durationMs: 1e6 }]);
+    store.apply([{ ...check, name: 'reserved', operation: 'reserve' }]);
+    limiter(loose, { store, name: 'bound' }).check('ann');
+    clock.advance(100_000);
+    expect(['blocked', 'reserved', 'bound', 'unheard-of'].map((name) => store.forgetName(name))).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+  });
+});

@@ -7,6 +7,7 @@ import { openMemory } from './open-memory.ts';
 import type { MemoryStoreStats } from './room.ts';
 import type { KeyMode } from './rows.ts';
 import { restoreSnapshot, type Snapshot, takeSnapshot } from './snapshot.ts';
+import { forgetSpent } from './spent-name.ts';
 
 export interface MemoryStoreOptions {
   /** The most keys held at once, over all names. Default 1,000,000. */
@@ -23,6 +24,11 @@ export interface MemoryStoreOptions {
 
 export interface MemoryStore extends Store<'sync'> {
   stats(): Readonly<MemoryStoreStats>;
+  /**
+   * Forgets a name, and what a name takes, once nothing that was granted under it counts any more: no key, no block, no reservation. False where
+   * something still does, or a limiter has the name. For names that come with requests: those that nobody uses need not stay.
+   */
+  forgetName(name: string): boolean;
   /** Everything held, as plain data that survives JSON. */
   snapshot(): Snapshot;
   /** Takes a snapshot's keys over into a store that holds none. Policies in use here apply to that state. */
@@ -35,11 +41,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { clock = monotonicClock, keys = 'exact' } = options;
   oneOf('keys', keys, ['exact', 'fingerprint']);
   const { apply, direct, contents } = openMemory(clock, options.maxKeys, keys);
+  // Whoever has a short way of its own goes on with the keys it knows, beside whoever comes anew.
+  const bound = new Set<string>();
   return {
     mode: 'sync',
     clock,
     apply: answerOnce(() => clock.now(), apply),
-    direct,
+    direct(name, policy, sinceMs) {
+      bound.add(name);
+      return direct(name, policy, sinceMs);
+    },
+    forgetName: (name) => !bound.has(name) && forgetSpent(name, contents),
     stats: () => ({ ...contents.room.stats }),
     snapshot: () => takeSnapshot(contents),
     restore: (snapshot) => restoreSnapshot(contents, snapshot),

@@ -179,6 +179,10 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
       return seed;
     },
     namespace,
+    drop(name) {
+      names.delete(name);
+      directs.length = 0;
+    },
     stalenessMs: clock.stalenessMs ?? 0,
     nowMs: () => clock.now(),
     reseed(other) {

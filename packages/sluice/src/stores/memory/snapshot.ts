@@ -51,6 +51,7 @@ export interface Contents {
   readonly stalenessMs: number;
   nowMs(): number;
   namespace(name: string): Namespace;
+  drop(name: string): void;
   reseed(seed: Seed): void;
 }
 
