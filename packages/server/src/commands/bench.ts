@@ -151,7 +151,7 @@ function table({ machine, version, protocols, memory }: MachineFigures): string 
 }
 
 function bytesOfKey({ bytesPerKey }: MemoryFigures): string {
-  if (bytesPerKey > 0) return `${bytesPerKey.toFixed(0)} bytes per key`;
+  if (bytesPerKey !== undefined) return `${bytesPerKey.toFixed(0)} bytes per key`;
   return `too few keys to see what one takes: give --keys ${quick.keys} or more`;
 }
 

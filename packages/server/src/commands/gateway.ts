@@ -8,6 +8,7 @@ import { secretsOf } from '../config/secrets.ts';
 import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
 import { serviceLog } from '../operations/log.ts';
 import { type Hangups, listenForHangups } from './hangups.ts';
+import { listenProblem } from './listen-problem.ts';
 import { runUntilEnded } from './run-until-ended.ts';
 
 interface GatewayFlags {
@@ -92,7 +93,7 @@ async function run(
   const { service, listening, hasStudio, reopenAccessLog } = await runUntilEnded(
     log,
     () => startGateway({ config, watched, watchedContent, readConfig: readAgain, log }),
-    startProblem,
+    (error) => startProblem(error, config),
   );
   hangups.answerWith(() => {
     reopenAccessLog();
@@ -103,13 +104,11 @@ async function run(
 }
 
 /** What keeps a gateway from starting, said to a person. */
-function startProblem(error: unknown): string {
-  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') {
-    return `Port ${port} is in use. Choose another, such as --listen 0 for any free one, or end what listens there.`;
-  }
-  if (code === 'EACCES' && port !== undefined) return `Port ${port} may not be opened by this user.`;
-  return message;
+function startProblem(error: unknown, { gateway }: Config): string {
+  return listenProblem(error, [
+    { setting: 'gateway.listen', flag: '--listen', address: gateway?.listen },
+    { setting: 'gateway.admin', flag: '--admin', address: gateway?.admin },
+  ]);
 }
 
 function addresses({ gateway, admin }: RunningGateway['listening']): Record<string, string> {

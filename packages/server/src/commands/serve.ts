@@ -11,6 +11,7 @@ import { serviceLog } from '../operations/log.ts';
 import type { DoorName } from '../operations/metrics.ts';
 import { type RunningService, startService } from '../serve/start-service.ts';
 import { type Hangups, listenForHangups } from './hangups.ts';
+import { listenProblem } from './listen-problem.ts';
 import { runUntilEnded } from './run-until-ended.ts';
 
 interface ServeFlags {
@@ -133,13 +134,12 @@ async function run(
 /** What keeps a service from starting, said to a person. */
 function startProblem(error: unknown, config: Config): string {
   if (error instanceof EnvoyFilesError) return error.problems.map(problemText).join('\n');
-  const { code, port, message } = error as NodeJS.ErrnoException & { port?: number };
-  if (code === 'EADDRINUSE') {
-    const door = Object.entries(config.listen).find(([, address]) => address?.port === port)?.[0] ?? 'a door';
-    return `Port ${port} (listen.${door}) is in use. Choose another, such as --${door} 0 for any free one, or end what listens there.`;
-  }
-  if (code === 'EACCES' && port !== undefined) return `Port ${port} may not be opened by this user.`;
-  return message;
+  const doors = Object.entries(config.listen).map(([door, address]) => ({
+    setting: `listen.${door}`,
+    flag: `--${door}`,
+    address,
+  }));
+  return listenProblem(error, doors);
 }
 
 function addresses(listening: RunningService['listening']): Record<string, string> {

@@ -4,6 +4,7 @@
  */
 import { STATUS_CODES } from 'node:http';
 import { SluiceError } from 'sluice';
+import { forCallers } from '../service/for-callers.ts';
 import { problemType, type Reply } from './reply.ts';
 
 export interface ProblemOptions {
@@ -47,8 +48,7 @@ export function problemOf(error: unknown): Problem | undefined {
   switch (error.code) {
     case 'invalid-option':
     case 'unsupported-operation':
-      // The way out of the library's users is none for who asks over HTTP.
-      return new Problem(400, error.message.replace(' To refuse everything use block().', ''));
+      return new Problem(400, forCallers(error.message));
     case 'store-full':
       // Nobody knows when there will be room.
       return new Problem(503, error.message);

@@ -64,5 +64,6 @@ export interface MemoryFigures {
   /** Of the whole process, with all keys. */
   readonly rssBytes: number;
   readonly rssBytesBefore: number;
-  readonly bytesPerKey: number;
+  /** Absent where there were too few keys to tell. */
+  readonly bytesPerKey?: number;
 }

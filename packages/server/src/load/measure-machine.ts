@@ -158,8 +158,8 @@ async function measureMemory(service: ServiceProcess, keys: number): Promise<Mem
   await settled();
   const { rssBytes } = await processUsage(service.pid);
   const grownBytes = rssBytes - rssBytesBefore;
-  const bytesPerKey = grownBytes < leastGrownBytes ? 0 : grownBytes / (keys - early);
-  return { keys, rssBytes, rssBytesBefore, bytesPerKey };
+  const canTell = grownBytes >= leastGrownBytes;
+  return { keys, rssBytes, rssBytesBefore, ...(canTell && { bytesPerKey: grownBytes / (keys - early) }) };
 }
 
 async function mustBeAnswered(filling: Promise<LoadReport>): Promise<void> {

@@ -1,5 +1,6 @@
 /** What a client is told when a command cannot be answered. The first word is a code, as in Redis: clients match on it. */
 import { SluiceError } from 'sluice';
+import { forCallers } from '../service/for-callers.ts';
 import { ThrottleError } from '../service/throttle.ts';
 
 /** Wrong use of a command; the message needs no code when it is the plain ERR. */
@@ -17,7 +18,7 @@ export class CommandError extends Error {
 export function errorReply(error: unknown): string | undefined {
   if (error instanceof ThrottleError) return error.message;
   if (error instanceof CommandError) return `${error.code} ${error.message}`;
-  if (error instanceof SluiceError) return `${codeOf(error)} ${error.message}`;
+  if (error instanceof SluiceError) return `${codeOf(error)} ${forCallers(error.message)}`;
   return undefined;
 }
 

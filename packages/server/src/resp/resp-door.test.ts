@@ -110,7 +110,7 @@ describe('SLUICE.CHECK and SLUICE.POLICY', () => {
     expect(await refused('SLUICE.CHECK', 'nobody', 'k')).toMatch(/^ERR .*nobody/);
     expect(await refused('SLUICE.CHECK', 'per-user', 'k', 'COST', -1)).toMatch(/^ERR cost must be .* got -1/);
     expect(await refused('SLUICE.POLICY', 'k', 'magic', 1, 1000)).toMatch(/^ERR algorithm must be one of .*"magic"/);
-    expect(await refused('SLUICE.POLICY', 'k', 'gcra', 0, 1000)).toMatch(/^ERR limit must be .* got 0/);
+    expect(await refused('SLUICE.POLICY', 'k', 'gcra', 0, 1000)).toMatch(/^ERR limit must be .* got 0\.$/);
   });
 
   test('a store that cannot answer is UNAVAILABLE; what nobody expected is in the log and not in the reply', async () => {
