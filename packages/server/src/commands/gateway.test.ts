@@ -128,6 +128,6 @@ describe('sluice gateway', () => {
     const [one, other] = [await member(), await member()];
     const started = run('--listen', one.id, '--admin', 'false', '--upstream', other.id);
     expect(await started.ended).toBe(2);
-    expect(started.text()).toContain(`Port ${one.port} is in use.`);
+    expect(started.text()).toContain(`Port ${one.port} (gateway.listen) is in use.`);
   });
 });

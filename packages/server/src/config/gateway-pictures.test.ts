@@ -105,6 +105,8 @@ gateway:
               ^ gateway.routes[5].name is "e", as gateway.routes[4].name is. Metrics go by the name: give each route its own.
     - { upstream: api, match: { path: /g } }
       ^ gateway.routes[6].name is missing; it must be text of 1 to 128 characters.
+    - { name: none, upstream: api, match: { path: /h } }
+              ^ gateway.routes[7].name is "none", which metrics call requests that no route takes. Choose another name.
 =====
 rules:
   - { name: per-ip, key: ip, algorithm: gcra, limit: 1, window: 1s }

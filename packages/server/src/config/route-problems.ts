@@ -1,5 +1,6 @@
 /** What is wrong with routes beyond their form: names that nothing has, patterns that nothing matches, routes that are never reached. */
 import { covers } from '../gateway/routes/glob.ts';
+import { noRoute } from '../gateway/routes/no-route.ts';
 import { routePath } from '../gateway/routes/route-path.ts';
 import { isMap, listIn, mapIn } from './any-data.ts';
 import type { Data } from './build-values.ts';
@@ -35,6 +36,8 @@ const headerName = new RegExp(`^${token}$`);
 
 function nameProblem(path: Path, name: unknown, i: number, firstOf: Map<string, number>, list: ProblemList): void {
   if (typeof name !== 'string') return;
+  if (name === noRoute)
+    list.add(path, `is ${showValue(name)}, which metrics call requests that no route takes. Choose another name.`);
   const first = firstOf.get(name);
   if (first === undefined) firstOf.set(name, i);
   else

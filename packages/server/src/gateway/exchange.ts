@@ -55,8 +55,10 @@ export interface Exchange {
   /** The protocol to switch to that was asked for, such as `websocket`. */
   readonly upgrade: string | undefined;
   readonly client: Client;
-  /** The client has left before its answer was whole: nobody is there to be answered. */
+  /** Nobody is there to be answered any more: the client has left, the front has answered it, or its answer was broken off. */
   readonly isGone: boolean;
+  /** It was the client that left, before its answer was whole. */
+  readonly hasLeft: boolean;
   /** Acts when the client leaves before its answer is whole; at once if it has. One listener: the last. */
   whenGone(act: () => void): void;
   /** `103` and the like; not `100`, which is the front's, and not `101`. */

@@ -5,9 +5,13 @@ import { afterEach, expect, test } from 'vitest';
 
 let members: UpstreamServer[] = [];
 let gateway: GatewayProcess | undefined;
+let loads: { end(): Promise<unknown> }[] = [];
 const agent = new Agent({ keepAlive: true, maxSockets: 100 });
 
 afterEach(async () => {
+  // Those of a test that failed would go on asking for good.
+  for (const one of loads) await one.end();
+  loads = [];
   await gateway?.stop();
   for (const member of members) await member.stop();
   members = [];
@@ -50,7 +54,7 @@ function load(method: 'GET' | 'POST', clients: number, path = '/?sleepMs=5') {
   const loops = Array.from({ length: clients }, async () => {
     while (!isOver) answers.push(await ask(method, path));
   });
-  return {
+  const run = {
     answers,
     async end(): Promise<Answer[]> {
       isOver = true;
@@ -58,6 +62,8 @@ function load(method: 'GET' | 'POST', clients: number, path = '/?sleepMs=5') {
       return answers;
     },
   };
+  loads.push(run);
+  return run;
 }
 
 const answered = (answers: readonly Answer[], by: string) => answers.filter((one) => one.by === by).length;
@@ -80,7 +86,8 @@ const eager = {
   health: { path: '/requests', interval: '100ms', timeout: '1s', unhealthyAfter: 2, healthyAfter: 2 },
   outliers: { consecutiveFailures: 3, ejection: '1s', mostEjectedShare: 0.7 },
   timeouts: { connect: '1s', response: '2s' },
-  retries: { attempts: 2, on: [502, 503, 504], budget: 0.5 },
+  // As many retries as requests: how few those are in the seconds that the budget looks at is up to the machine.
+  retries: { attempts: 2, on: [502, 503, 504], budget: 1 },
   slowStart: '2s',
 };
 
@@ -108,9 +115,10 @@ test('a member that stands still is left out, and what it had is answered by the
   await waitUntil('all members answer', () => members.every(({ name }) => answered(run.answers, name) > 20));
   await b.pause();
   await waitUntil('it is out', async () => (await shareOf(b)) === 0);
-  const late = run.answers.length;
-  await waitUntil('the others go on', () => run.answers.length > late + 300);
-  expect(answered(run.answers.slice(late), 'B')).toBe(0);
+  // A busy machine may have made it seem late before: what it answered until it was paused has come by the first of these.
+  const out = run.answers.length;
+  await waitUntil('the others go on', () => run.answers.length > out + 300);
+  expect(answered(run.answers.slice(out + 100), 'B')).toBe(0);
   b.resume();
   const back = run.answers.length;
   await waitUntil('it is back', () => answered(run.answers.slice(back), 'B') > 50);

@@ -19,6 +19,7 @@ import { type AccessLog, openAccessLog } from './report/access-log.ts';
 import type { GatewaySources } from './report/gateway-metrics.ts';
 import { RouteMeter } from './report/route-meter.ts';
 import { compileRoutes } from './routes/compile-routes.ts';
+import { noRoute } from './routes/no-route.ts';
 import { identityOf } from './stages/identity.ts';
 import { sourceReader } from './stages/source.ts';
 
@@ -40,9 +41,6 @@ interface Opened {
 }
 
 const nothing: Opened = { pools: new Map(), admissions: new Map(), accessLog: undefined };
-
-/** What requests without a route are counted under. */
-const strangers = 'none';
 
 export class Plans {
   private readonly parts: PlansParts;
@@ -80,7 +78,7 @@ export class Plans {
         identity,
         limits,
         leases: this.leases,
-        strangers: meters.get(strangers)!,
+        strangers: meters.get(noRoute)!,
         accessLog: opened.accessLog,
         clock,
         log,
@@ -131,7 +129,7 @@ export class Plans {
 
   /** Routes that stay keep their counts. */
   private metersOf({ routes }: GatewayConfig): ReadonlyMap<string, RouteMeter> {
-    const names = [...routes.map(({ name }) => name), strangers];
+    const names = [...routes.map(({ name }) => name), noRoute];
     return new Map(names.map((name) => [name, this.meters.get(name) ?? new RouteMeter()]));
   }
 

@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { waitUntil } from '@sluice/test-servers';
 import { afterEach, expect, it } from 'vitest';
-import { gateway, member, metric } from './gateway.test-support.ts';
+import { ask, gateway, member, metric } from './gateway.test-support.ts';
 
 const toStop: (() => unknown)[] = [];
 afterEach(async () => {
@@ -120,4 +120,31 @@ it('cancels at the member what a client no longer waits for', async () => {
   await waitUntil('it is counted', async () => {
     return (await metric(running, 'sluice_gateway_requests_total{route="default",status="gone"}')) === 1;
   });
+});
+
+it('counts only those as gone that left: not whom it refused itself, nor whose answer a member broke off', async () => {
+  const one = await member((_, response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('some');
+    response.socket?.end();
+  });
+  const running = await gateway({
+    gateway: { limits: { bodyBytes: '1kb' }, upstreams: { app: { members: [one.id] } } },
+  });
+  const client = connect(running.port, '127.0.0.1');
+  client.write(
+    `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n${'x'.repeat(0x800)}\r\n0\r\n\r\n`,
+  );
+  const session = connectHttp2(running.url);
+  const stream = session.request({ ':method': 'POST' });
+  stream.on('error', () => undefined);
+  stream.end('x'.repeat(0x800));
+  toStop.push(() => [client.destroy(), session.destroy()]);
+  await ask(running.url).catch(() => undefined);
+  const ended = (status: string) =>
+    metric(running, `sluice_gateway_requests_total{route="default",status="${status}"}`);
+  await waitUntil('all are counted', async () => {
+    return (await metric(running, 'sluice_gateway_request_duration_seconds_count{route="default"}')) === 3;
+  });
+  expect([await ended('2xx'), await ended('4xx'), await ended('gone')]).toEqual([1, 2, 0]);
 });

@@ -1,10 +1,12 @@
 /** Another configuration while requests are under way: nothing is dropped, and what stays is kept. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import { get as getSecurely, Agent as SecureAgent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { waitUntil } from '@sluice/test-servers';
 import { describe, expect, it } from 'vitest';
+import { makeCertificates } from '../service/certificates.test-support.ts';
 import { ask, gateway, member, metric } from './gateway.test-support.ts';
 
 describe('a reload', () => {
@@ -152,6 +154,32 @@ describe('a reload', () => {
     expect(sockets.size).toBe(1);
   });
 
+  it('asks clients for a certificate of the same authority, until a restart brings another', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-tls-'));
+    const { ca, server, client } = await makeCertificates();
+    const file = (name: string, content: Buffer) => {
+      writeFileSync(join(folder, name), content);
+      return join(folder, name);
+    };
+    const [certificate, key, clientAuthority] = [
+      file('server.pem', server.cert),
+      file('server.key', server.key),
+      file('ca.pem', ca),
+    ];
+    const one = await member();
+    const config = (tls: object) => ({
+      gateway: { tls: { certificate, key, ...tls }, upstreams: { app: { members: [one.id] } } },
+    });
+    const running = await gateway(config({ clientAuthority }));
+    const url = `https://localhost:${running.port}/`;
+    const reloaded = await running.configure(config({}));
+    expect(reloaded).toMatchObject({ isApplied: true, needsRestart: ['gateway.tls.clientAuthority'] });
+    expect(await statusOf(url, new SecureAgent({ ca, ...client }))).toBe(200);
+    expect(await statusOf(url, new SecureAgent({ ca }))).toBeInstanceOf(Error);
+    await running.stop();
+    rmSync(folder, { recursive: true });
+  });
+
   it('is asked for at the administration, which also says whether it is ready', async () => {
     const one = await member();
     const running = await gateway({ gateway: { upstreams: { app: { members: [one.id] } } } });
@@ -183,7 +211,8 @@ it('brings back what was used in the last run', async () => {
 
 function statusOf(url: string, agent: Agent): Promise<unknown> {
   return new Promise((resolve) => {
-    get(url, { agent }, (response) => {
+    const send = agent instanceof SecureAgent ? getSecurely : get;
+    send(url, { agent }, (response) => {
       response.resume();
       response.on('end', () => resolve(response.statusCode));
       response.on('error', resolve);

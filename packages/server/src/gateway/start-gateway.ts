@@ -92,20 +92,22 @@ async function startOver(
   closers.push(() => plans.end());
   plans.change(gateway, () => limiting.limitsOf(config));
   tellIdle(config, log);
-  const front = openFront(
-    { limits: gateway.limits, tls: readTls(gateway.tls), http2: gateway.http2, log, clock },
-    (exchange) => {
-      const plan = plans.current;
-      plan.begun();
-      pass(new Passage(plan, exchange, clock.now()));
-    },
-  );
+  const tls = readTls(gateway.tls);
+  let authority = tls?.ca;
+  const front = openFront({ limits: gateway.limits, tls, http2: gateway.http2, log, clock }, (exchange) => {
+    const plan = plans.current;
+    plan.begun();
+    pass(new Passage(plan, exchange, clock.now()));
+  });
   const tokens = new Tokens(config.security.tokens);
   const reloads = new Reloads(options, (next) => {
     const nextGateway = gatewayOf(next);
     const nextTls = readTls(nextGateway.tls);
     plans.change(nextGateway, () => limiting.change(next));
-    front.renewCertificate(nextTls);
+    // Whose certificates are asked for was settled when the socket was opened: another authority applies after a restart. And without any
+    // Node would let in whoever has a certificate of an authority that it knows itself.
+    if (nextGateway.tls?.clientAuthority === gateway.tls?.clientAuthority) authority = nextTls?.ca;
+    front.renewCertificate(nextTls && { ...nextTls, ca: authority });
     tokens.set(next.security.tokens);
     log.level = next.logs.level;
     log.hide(secretsOf(next));

@@ -10,6 +10,7 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { monotonicClock } from 'sluice';
 import type { ListenOn, TlsFiles } from '../../service/door.ts';
 import type { Client, Exchange } from '../exchange.ts';
+import { readFirst } from '../read-first.ts';
 import { clientOf } from './client.ts';
 import {
   drainMomentMs,
@@ -186,6 +187,7 @@ class ListeningFront implements Front {
       await clock.sleep(sweepMs, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
+      await readFirst();
       const nowMs = clock.now();
       for (const connection of this.#connections) connection.sweep(nowMs);
     }

@@ -12,6 +12,7 @@ import type { Failure, Passage, Step } from '../passage.ts';
 import { countAnswer } from '../pool/pool-member.ts';
 import type { AddedHeaders } from '../upstream/answer.ts';
 import { type Forwarded, forward as send } from '../upstream/forward.ts';
+import { mayBeDoneTwice } from '../upstream/may-be-done-twice.ts';
 import { answerFailure } from './answer-failure.ts';
 import { leaveOut } from './break-circuit.ts';
 import { forwardingHeaders, viaOf } from './forwarding-headers.ts';
@@ -118,12 +119,10 @@ function another(passage: Passage, failure: Failure): Step {
   return 'again';
 }
 
-const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
-
-/** Whether it can be sent again, and nothing is done twice by that. What an upgrade does is its protocol's, not its method's. */
+/** Whether it can be sent again, and nothing is done twice by that. */
 function mayRepeat({ attempts, body, exchange, route }: Passage, mayHaveArrived: boolean): boolean {
   if (attempts > route!.pool.config.retries.attempts || exchange.isGone || !body!.isRepeatable) return false;
-  return !mayHaveArrived || (exchange.upgrade === undefined && idempotent.has(exchange.request.method));
+  return !mayHaveArrived || mayBeDoneTwice(exchange);
 }
 
 /** The last question of all: what is taken here is taken. */

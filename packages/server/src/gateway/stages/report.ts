@@ -6,7 +6,7 @@ export function report(passage: Passage): Step {
   giveBack(passage);
   const durationMs = Math.max(0, plan.clock.now() - passage.startedMs);
   const meter = route?.meter ?? plan.strangers;
-  meter.ended(exchange.isGone ? 'gone' : exchange.status, durationMs);
+  meter.ended(exchange.hasLeft ? 'gone' : exchange.status, durationMs);
   if (passage.refusal !== undefined) meter.refused[passage.refusal] += 1;
   if (passage.delayedMs > 0) meter.delayed += 1;
   plan.accessLog?.write(passage, durationMs);

@@ -16,6 +16,7 @@ import type { Exchange } from '../exchange.ts';
 import { BadMessage, type HeaderList, type ReadResponse } from '../wire/message.ts';
 import { type AddedHeaders, Answer, type AnswerListener, passedHeaders } from './answer.ts';
 import { BodySender, type SendingListener } from './body-sender.ts';
+import { mayBeDoneTwice } from './may-be-done-twice.ts';
 import type { ConnectionTaker, ConnectionUser, MemberConnection } from './member-connection.ts';
 import type { MemberConnections } from './member-connections.ts';
 import { memberIdleMs } from './member-idle.ts';
@@ -67,9 +68,6 @@ const continueMs = 1000;
 
 // All that a member sent before it hung up is there when that is noticed. It only has to be read.
 const lingerMs = 250;
-
-// What may be done twice and is the same as once (RFC 9110 9.2.2).
-const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE']);
 
 class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, SendingListener {
   private readonly exchange: Exchange;
@@ -185,7 +183,7 @@ class Forwarding implements ConnectionTaker, ConnectionUser, AnswerListener, Sen
    */
   private broke(message: string): void {
     const connection = this.connection!;
-    const isSafe = idempotentMethods.has(this.exchange.request.method) && this.body.isRepeatable;
+    const isSafe = mayBeDoneTwice(this.exchange) && this.body.isRepeatable;
     if (!connection.isReused || this.answer.hasBytes || !isSafe) {
       this.fail('reset', message);
       return;

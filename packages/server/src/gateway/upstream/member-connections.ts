@@ -10,6 +10,7 @@
  */
 import { type Clock, monotonicClock } from 'sluice';
 import type { TimeoutsConfig } from '../../config/gateway-config.ts';
+import { readFirst } from '../read-first.ts';
 import type { BodyLimits } from '../wire/body-decoder.ts';
 import type { MessageLimits } from '../wire/message.ts';
 import {
@@ -164,6 +165,7 @@ export class MemberConnections implements ConnectionOwner {
     this.isSweeping = true;
     while (this.all.size > 0) {
       await this.clock.sleep(this.sweepMs);
+      await readFirst();
       this.sweep();
     }
     this.isSweeping = false;

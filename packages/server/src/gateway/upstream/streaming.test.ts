@@ -14,6 +14,7 @@ import {
   member,
   ok,
   settings,
+  settled,
 } from './upstream.test-support.ts';
 
 afterEach(closeAll);
@@ -273,10 +274,10 @@ describe('a member that is late', () => {
     await requested();
     // The client takes its time.
     clock.advance(10 * responseMs);
-    await new Promise(setImmediate);
+    await settled();
     body.end();
     clock.advance(responseMs - 1);
-    await new Promise(setImmediate);
+    await settled();
     expect(connections.stats().open).toBe(1);
     clock.advance(1000);
     expect(await result).toEqual({
@@ -287,6 +288,18 @@ describe('a member that is late', () => {
       mayHaveArrived: true,
     });
     expect(connections.stats().open).toBe(0);
+  });
+
+  it('to whoever stood still meanwhile is not late: what has come is read first', async () => {
+    const clock = new TestClock();
+    const { connections, requested } = await member({ clock });
+    const result = forwarded(new MemoryExchange(), connections);
+    const side = await requested();
+    // As a process wakes up: with its timers, before it reads anything.
+    await new Promise((resolve) => setTimeout(resolve));
+    side.write(ok);
+    clock.advance(responseMs + 1000);
+    expect(await result).toMatchObject({ kind: 'answered', status: 200 });
   });
 
   it('with its head, though it keeps sending hints', async () => {
@@ -314,7 +327,7 @@ describe('a member that is late', () => {
     side.write('2');
     await waitUntil('it went on', () => exchange.bodyBytes === 2);
     clock.advance(idleMs - 1);
-    await new Promise(setImmediate);
+    await settled();
     expect(exchange.isAborted).toBe(false);
     clock.advance(1000);
     expect(await result).toMatchObject({ kind: 'failed', reason: 'timed-out', isAnswered: true });
@@ -330,7 +343,7 @@ describe('a member that is late', () => {
     side.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nab');
     await waitUntil('the client is full', () => exchange.isWaitedFor);
     clock.advance(10 * idleMs);
-    await new Promise(setImmediate);
+    await settled();
     expect(exchange.isAborted).toBe(false);
     exchange.drain();
     side.write('cd');

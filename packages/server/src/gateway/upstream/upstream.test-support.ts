@@ -94,6 +94,7 @@ export class MemoryExchange implements Exchange, Sink {
   readonly upgrade: string | undefined;
   readonly client: Client = { address: '192.0.2.1', port: 1, localPort: 80, isTls: false, protocol: 'HTTP/1.1' };
   isGone = false;
+  hasLeft = false;
   status = 0;
   readonly informed: ResponseHead[] = [];
   head: ResponseHead | undefined;
@@ -130,6 +131,7 @@ export class MemoryExchange implements Exchange, Sink {
 
   leave(): void {
     this.isGone = true;
+    this.hasLeft = true;
     this.left?.();
   }
 
@@ -357,6 +359,11 @@ export async function memberProcess(code: string, backlog = 511): Promise<Member
       await waitUntil('it stands still', isStopped, { everyMs: 1 });
     },
   };
+}
+
+/** Whatever was due has been done. */
+export async function settled(): Promise<void> {
+  for (let i = 0; i < 5; i += 1) await new Promise(setImmediate);
 }
 
 /** A port on which nobody is refused and nobody gets through: the process stands still, and its line is full. */

@@ -674,6 +674,19 @@ describe('time', () => {
     expect(front.meter).toMatchObject({ timedOut: 1, malformed: 0, requests: 0 });
   });
 
+  it('is not up for what had come while the gateway itself stood still', async () => {
+    const { client, clock } = await open(hello);
+    const [beginning, idle] = [client(), client()];
+    await beginning.send('GET / HTTP/1.1\r\n');
+    await idle.ask(get('/'));
+    // As a process wakes up: with its timers, before it reads anything.
+    await sleep(0);
+    beginning.socket.write('Host: a\r\n\r\n');
+    idle.socket.write(get('/'));
+    clock.advance(limits.idleMs + 1);
+    expect([(await beginning.response())?.status, (await idle.response())?.status]).toEqual([200, 200]);
+  });
+
   it('is up without a word for connections that have asked nothing, and those that ask nothing more', async () => {
     const { client, clock, front } = await open(hello);
     const [silent, idle] = [client(), client()];

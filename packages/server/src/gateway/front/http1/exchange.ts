@@ -36,6 +36,7 @@ export class Http1Exchange implements Exchange {
   readonly #host: ExchangeHost;
   #status = 0;
   #isGone = false;
+  #hasLeft = false;
   #isAnswered = false;
   #onGone: (() => void) | undefined;
   #isContinued = false;
@@ -73,6 +74,10 @@ export class Http1Exchange implements Exchange {
 
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   /** The answer has all of its bytes, or nobody waits for it. */
@@ -169,6 +174,8 @@ export class Http1Exchange implements Exchange {
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#isGone = true;
+    // Where the front has answered it, it has another status now.
+    this.#hasLeft = status === this.#status;
     this.#status = status;
     this.#onGone?.();
   }

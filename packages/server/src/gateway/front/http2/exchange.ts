@@ -23,6 +23,7 @@ export class Http2Exchange implements Exchange, Sink {
   readonly #body: Http2RequestBody | undefined;
   #status = 0;
   #isGone = false;
+  #hasLeft = false;
   #isAnswered = false;
   #onGone: (() => void) | undefined;
   #onDrained: (() => void) | undefined;
@@ -63,6 +64,10 @@ export class Http2Exchange implements Exchange, Sink {
 
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   whenGone(act: () => void): void {
@@ -147,7 +152,7 @@ export class Http2Exchange implements Exchange, Sink {
     const { head, body } = refusalOf(bad);
     if (isAnswerable) this.#sendWhole(head, body);
     else if (this.#isOpen) this.#reset();
-    this.#leave();
+    this.#leave(!isAnswerable);
     this.#body?.failed(bad);
     if (isAnswerable) this.#finish();
   }
@@ -221,15 +226,17 @@ export class Http2Exchange implements Exchange, Sink {
   }
 
   #closed(): void {
-    if (!this.#isAnswered) this.#leave();
+    if (!this.#isAnswered) this.#leave(true);
     this.#body?.failed(new BrokenOff());
     this.#drained();
   }
 
-  #leave(): void {
+  /** `hasLeft`: by itself. */
+  #leave(hasLeft: boolean): void {
     if (this.#isGone) return;
     this.#isAnswered = true;
     this.#isGone = true;
+    this.#hasLeft = hasLeft;
     this.#onGone?.();
   }
 }
