@@ -82,32 +82,20 @@ describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
     expect(figures.memory.rssBytes).toBeGreaterThan(10_000_000);
   });
 
-  it('prints a table, and writes the figures of the chosen protocols into a file', async () => {
+  it('prints a table, and writes the figures of the chosen protocols into a file, of which a plan is made', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
     try {
       const file = join(folder, 'figures.json');
-      const { code, stdout, stderr } = await bench(...tiny, '--protocols', 'resp', '--json', file);
+      const { code, stdout, stderr } = await bench(...tiny, '--protocols', 'http', '--json', file);
       expect(code, stderr).toBe(0);
       expect(stdout).toMatch(/checks\/s per core +cpu us +at checks\/s +p50 ms +p99 ms +p99.9 ms +errors/);
-      expect(stdout).toMatch(/^Redis CL\.THROTTLE, 64 at once +[\d,]+ /m);
+      expect(stdout).toMatch(/^HTTP \/v1\/check +[\d,]+ /m);
       expect(stdout).toMatch(
         /2,000 keys: \d+ MB resident, too few keys to see what one takes: give --keys 200000 or more/,
       );
-      const figures = JSON.parse(readFileSync(file, 'utf8')) as MachineFigures;
-      expect(figures.protocols.map(({ protocol }) => protocol)).toEqual(['resp', 'resp']);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
-
-  it('writes a file that a plan is made of, and the plan measures only what depends on the question', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-test-'));
-    try {
-      const file = join(folder, 'figures.json');
-      const measured = await bench(...tiny, '--protocols', 'http', '--json', file);
-      expect(measured.code, measured.stderr).toBe(0);
-      expect(measured.stdout).toContain('HTTP /v1/check');
-      const { plan: figures } = JSON.parse(readFileSync(file, 'utf8')) as BenchFile;
+      const { protocols, memory, plan: figures } = JSON.parse(readFileSync(file, 'utf8')) as MachineFigures & BenchFile;
+      expect(protocols.map(({ protocol }) => protocol)).toEqual(['http']);
+      expect(memory).not.toHaveProperty('bytesPerKey');
       // A node asks the owner as sluice/client does: a plan for HTTP needs both.
       expect(figures.clients.map(({ client, errors }) => [client, errors])).toEqual([
         ['smart', 0],
@@ -116,6 +104,7 @@ describe('sluice bench', { timeout: longestMs + 10_000 }, () => {
       const asked = ['--rps', '5k', '--users', '2k', '--limit', '10/1s', '--latency', '10s', '--figures', file];
       const planned = await run('plan', ...asked, '--client', 'http', '--json');
       expect(planned.code, planned.stderr).toBe(0);
+      // The plan measures only what depends on the question.
       expect(planned.stderr).toMatch(/^bytes of a key: sliding-log[^\n]*\n$/);
       const { size, figures: used } = JSON.parse(planned.stdout) as Plan & { figures: BenchFile['plan'] };
       expect(size.nodes).toBeGreaterThan(0);
