@@ -79,6 +79,8 @@ describe('layered', () => {
   it('refuses what is no store and what is no layer', () => {
     expect(() => layered({} as Store)).toThrow('store must be a store such as memoryStore()');
     expect(() => layered(undefined as unknown as Store)).toThrow('store must be a store such as memoryStore()');
+    // Not called: a function too has an `apply`.
+    expect(() => layered(memoryStore as unknown as Store)).toThrow('store must be a store such as memoryStore()');
     expect(() => layered(memoryStore(), {} as Layer)).toThrow('a layer must be a function such as denyCache() gives');
     expect(() => denyCache()(undefined as unknown as Store)).toThrow('store must be a store such as memoryStore()');
   });

@@ -37,6 +37,19 @@ describe('rules', () => {
     ]);
   });
 
+  it('tell a store of all their policies in one trip', () => {
+    const memory = memoryStore();
+    const trips: number[] = [];
+    const apply: Store<'sync'>['apply'] = (checks, ...rest) => {
+      trips.push(checks.length);
+      return memory.apply(checks, ...rest);
+    };
+    const tiers = { free: gcra({ limit: 1, window: '1m' }), paid: perMinute(10) };
+    const list = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ name, key: 'user', policy: perMinute(2), tiers }));
+    rules(list, { store: { ...memory, apply } });
+    expect(trips).toEqual([18]);
+  });
+
   it('charge none when one refuses', () => {
     const limits = rules([
       { name: 'roomy', key: 'user', policy: perMinute(10) },

@@ -149,6 +149,9 @@ interface ReadRule {
   readonly counts: { allowed: number; refused: number };
 }
 
+// No more than any store takes at once.
+const mostTold = 100;
+
 export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: RulesOptions<M> = {}): Rules<M> {
   if (!Array.isArray(list))
     throw invalid('rules', 'a list of rules', list, 'For plain data use rules(parseRules(data)).');
@@ -169,14 +172,16 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const isAllowed = listed(options.allow);
   const isDenied = listed(options.deny);
 
-  // The store is told of every policy now: what it never forgot it need not fear to have forgotten.
-  for (const { rule, fixedPolicies } of read) {
-    for (const policy of fixedPolicies) {
-      const peek = { name: rule.name, key: '', policy, cost: 0, operation: 'peek', sinceMs } as const;
-      const told: Answer<unknown> = store.apply([peek], store.mode === 'sync' ? sinceMs : undefined);
-      // A store that cannot answer yet says so to those who ask for something.
-      if (told instanceof Promise) told.catch(() => undefined);
-    }
+  // The store is told of every policy now: what it never forgot it need not fear to have forgotten. Together, because one that is
+  // not connected yet would fail once for each, and whoever counts its failures would no longer ask it when it is.
+  const peeks = read.flatMap(({ rule, fixedPolicies }) =>
+    fixedPolicies.map((policy): Check => ({ name: rule.name, key: '', policy, cost: 0, operation: 'peek', sinceMs })),
+  );
+  for (let told = 0; told < peeks.length; told += mostTold) {
+    const some = peeks.slice(told, told + mostTold);
+    const reply: Answer<unknown> = store.apply(some, store.mode === 'sync' ? sinceMs : undefined);
+    // A store that cannot answer yet says so to those who ask for something.
+    if (reply instanceof Promise) reply.catch(() => undefined);
   }
 
   /** The caller's own time, else that of the rules' clock; without one the store knows the time. */

@@ -85,7 +85,8 @@ export interface Store<M extends Mode = Mode> {
 
 /** Refuses what is no store or no clock, and a clock coarser than the store knows of: strict windows would be too short. */
 export function mustFit(store: Store | undefined, clock: Clock | undefined): void {
-  if (store !== undefined && typeof store?.apply !== 'function')
+  // Every function has an `apply`: by its clock a store is told from `memoryStore` that was not called.
+  if (store !== undefined && (typeof store?.apply !== 'function' || !store.clock))
     throw invalid('store', 'a store such as memoryStore()', store);
   if (clock !== undefined) checkClock(clock);
   const { stalenessMs = 0 } = clock ?? {};

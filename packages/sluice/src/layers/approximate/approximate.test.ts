@@ -16,6 +16,7 @@ import { TestClock } from '../../testing/test-clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { layered } from '../layered.ts';
 import { approximate } from './approximate.ts';
+import type { Exchange, UsageMessage } from './exchange.ts';
 import { fleet, type Instance, settled } from './instances.test-support.ts';
 import { memoryExchange } from './memory-exchange.ts';
 
@@ -24,6 +25,18 @@ const policy = slidingLog({ limit: 30, window: 1000 });
 /** The most that one instance used in any time of this length. */
 function mostWithin(uses: readonly Grant[], ms: number): number {
   return audit(uses, slidingLog({ limit: 1, window: ms })).worst?.used ?? 0;
+}
+
+/** An exchange with nobody else on it, and what was posted there. */
+function kept() {
+  const messages: UsageMessage[] = [];
+  const exchange: Exchange = {
+    async exchange(message) {
+      messages.push(message);
+      return { messages: [], cursor: '', hasGap: false };
+    },
+  };
+  return { exchange, messages };
 }
 
 /** No more beyond the promise than all but one can have used while they were not heard; and none of them is lost. */
@@ -310,6 +323,36 @@ describe('counts', () => {
     expect(api.peek('d').allowed).toBe(true);
   });
 
+  it('are bounded also where nobody is refused: of shadow rules and penalties', async () => {
+    const { exchange, messages } = kept();
+    const clock = new TestClock(1_000_000);
+    const layer = approximate({ exchange, clock, maxKeys: 2 });
+    const store = layered(memoryStore({ clock }), layer);
+    const shadow = rules([{ name: 'shadow', key: 'user', policy, shadow: true }], { store });
+    for (const user of ['a', 'b', 'c', 'd', 'a']) expect(shadow.check({ user }).allowed).toBe(true);
+    const api = limiter(policy, { store, name: 'api' });
+    expect(() => api.penalize('e')).toThrow(expect.objectContaining({ code: 'store-full' }));
+    expect(api.peek('e', 0).remaining).toBe(30);
+    await layer.close();
+    expect(messages.flatMap(({ used }) => [...used])).toEqual([
+      ['6:shadowa', 2],
+      ['6:shadowb', 1],
+    ]);
+  });
+
+  it('of a request that is sent again are told once', async () => {
+    const { exchange, messages } = kept();
+    const clock = new TestClock(1_000_000);
+    const layer = approximate({ exchange, clock });
+    const api = limiter(policy, { store: layered(memoryStore({ clock }), layer), name: 'api' });
+    for (let sent = 0; sent < 3; sent += 1) api.check('key', { cost: 2, requestId: 'same' });
+    for (let sent = 0; sent < 3; sent += 1) api.penalize('key', { cost: 5, requestId: 'also the same' });
+    api.check('key', { cost: 2, requestId: 'another' });
+    expect(api.peek('key', 0).remaining).toBe(21);
+    await layer.close();
+    expect(messages.flatMap(({ used }) => [...used.values()]).reduce((sum, cost) => sum + cost)).toBe(9);
+  });
+
   it('that find no room here, or no limit of that name, are said to be uncounted', async () => {
     const { instances, pass } = fleet(2, 1);
     const [one, two] = instances as [Instance, Instance];
@@ -379,9 +422,8 @@ describe('a lost exchange', () => {
       }
     };
     ask();
-    await pass(1100);
-    // It sleeps when nobody calls; meanwhile another posts.
-    await pass(2000);
+    // It sleeps when nobody calls for long; meanwhile another posts.
+    await pass(61_000);
     await exchange.exchange({ instance: 'other', sequence: 1, used: new Map([['4:rulekey', 9]]) }, undefined);
     await pass(200);
     await exchange.exchange({ instance: 'other', sequence: 2, used: new Map() }, undefined);
@@ -428,10 +470,44 @@ describe('a lost exchange', () => {
 });
 
 describe('the layer', () => {
-  it('stops when nobody calls, so that a process can end, and goes on with the next call', async () => {
+  it('hears the others between two calls that are far apart: all of the limit is there, not the share', async () => {
+    const { instances, call, pass } = fleet(4, 1);
+    const [seldom, ...others] = instances as [Instance, ...Instance[]];
+    const each = slidingLog({ limit: 10, window: 60_000 });
+    for (const instance of instances) call(instance, each, 'busy', 0);
+    await pass(500, 50);
+    for (let calls = 0; calls < 10; calls += 1) {
+      for (let second = 0; second < 3; second += 1) {
+        for (const other of others) call(other, each, 'busy', 0);
+        await pass(1000, 50);
+      }
+      expect(seldom.layer.stats()).toMatchObject({ isLost: false, instances: 4 });
+      expect(call(seldom, each)).toBe(true);
+    }
+    // And what one of the others used in the meantime is known.
+    call(others[0]!, each, 'theirs', 10);
+    await pass(3000, 50);
+    expect(call(seldom, each, 'theirs')).toBe(false);
+  });
+
+  it('tells at once what is used after a long silence: in its pauses a process may end', async () => {
+    const { instances, call, pass, clock } = fleet(1, 1, { wire: { mostDelayMs: 0 } });
+    const [{ layer }] = instances as [Instance];
+    call(instances[0]!, policy);
+    await pass(3030, 10);
+    const { exchanges } = layer.stats();
+    call(instances[0]!, policy);
+    await pass(10);
+    expect(layer.stats()).toMatchObject({ exchanges: exchanges + 1, told: 2 });
+    await pass(3000, 50);
+    await layer.close();
+    expect(clock.sleeping).toBe(0);
+  });
+
+  it('stops when nobody calls for a window and a minute, and goes on with the next call', async () => {
     const { instances, call, pass, clock } = fleet(1, 1, { wire: { mostDelayMs: 0 } });
     call(instances[0]!, policy);
-    await pass(3000, 50);
+    await pass(61_000, 50);
     expect(clock.sleeping).toBe(0);
     const { exchanges } = instances[0]!.layer.stats();
     call(instances[0]!, policy);

@@ -11,8 +11,9 @@
  * each instance has its static share, and what it used meanwhile is told when the exchange is back.
  */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { noRoom } from '../../stores/memory/namespace.ts';
 import type { Check, Store } from '../../stores/store.ts';
-import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
+import { backgroundClock, type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
@@ -64,8 +65,13 @@ export interface ApproximateLayer {
   close(): Promise<void>;
 }
 
-/** The exchange goes on for so many intervals after the last call, and then sleeps: a process that is done can end. */
+/** Nobody has called for so many intervals: from then on the exchange keeps no process from ending. */
 const idleAfter = 10;
+/**
+ * It goes on all the same, for a window and no less than this. To whoever calls only now and then, an exchange that sleeps between two calls would be a
+ * lost one at every call, and all there is would be the share.
+ */
+const shortestListeningMs = 60_000;
 const closeTries = 3;
 const shortestTimeoutMs = 1000;
 
@@ -85,6 +91,9 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   const peers = new Peers(instance, lostMs + idleAfter * intervalMs, 24 * 3_600_000);
   const mustBeOnly = oneStore('approximate');
   const closing = new AbortController();
+  const background = clock === monotonicClock ? backgroundClock : clock;
+  // Answers to requests with an id: the store answers one that is sent again with the same list.
+  const booked = new WeakSet<Decision[]>();
 
   const counts = { exchanges: 0, failures: 0, told: 0, heard: 0, uncounted: 0 };
   let lastError: unknown;
@@ -96,6 +105,8 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   let knownInstances = atLeast;
   let calledMs = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
+  /** Ends a pause that does not keep the process alive. */
+  let dozing: AbortController | undefined;
   const policies = new PoliciesInUse(maxKeys);
   let shareFor = sharesOf(atLeast);
   let longestWindowMs = 0;
@@ -117,6 +128,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   function apply(checks: readonly Check[], atMs?: number, requestId?: string): Decision[] {
     const decisions = decide(checks, atMs, requestId);
     // After the call: what it used goes out with the first message.
+    dozing?.abort();
     if (!running && !closing.signal.aborted) running = run();
     return decisions;
   }
@@ -134,15 +146,22 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
     const isHopeless = checks.map(
       (check, i) => isQuestion(check.operation) && !check.shadow && inForce[i] === undefined,
     );
-    const isHomeless = checks.map((check) => takes(check.operation) && !check.shadow && !usage.hasRoomFor(idOf(check)));
+    const hasRoom = checks.map((check) => usage.hasRoomFor(idOf(check)));
+    const isHomeless = checks.map(({ operation, shadow }, i) => takes(operation) && !shadow && !hasRoom[i]);
     if (isHopeless.includes(true) || isHomeless.includes(true)) return refuse(checks, isHopeless, isHomeless);
+    const penalty = checks.find(({ operation }, i) => operation === 'penalize' && !hasRoom[i]);
+    if (penalty) throw noRoom(penalty.key);
     const decisions = store!.apply(
       checks.map((check, i) => ({ ...check, policy: inForce[i] ?? check.policy })),
       atMs,
       requestId,
     );
     const isGo = decisions.every(({ allowed }, i) => allowed || checks[i]!.shadow || !isQuestion(checks[i]!.operation));
-    if (isGo) for (const [i, check] of checks.entries()) book(check, decisions[i]!);
+    if (isGo && !booked.has(decisions)) {
+      // A shadow rule refuses nobody, also where there is no room for what it counts.
+      for (const [i, check] of checks.entries()) if (!check.shadow || hasRoom[i]) book(check, decisions[i]!);
+    }
+    if (requestId !== undefined) booked.add(decisions);
     return decisions.map((decision, i) => described(decision, checks[i]!, lost));
   }
 
@@ -183,11 +202,25 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
       await exchangeOnce();
-      if (clock.now() - calledMs > idleAfter * intervalMs && usage.isTold) break;
+      if (isIdle() && clock.now() - calledMs > Math.max(longestWindowMs, shortestListeningMs)) break;
+      if (isIdle()) await doze();
       // Woken by close().
-      await clock.sleep(intervalMs, closing.signal).catch(() => undefined);
+      else await clock.sleep(intervalMs, closing.signal).catch(() => undefined);
     }
     running = undefined;
+  }
+
+  /** Nothing is left to tell, and nobody has called for a while. */
+  function isIdle(): boolean {
+    return usage.isTold && clock.now() - calledMs > idleAfter * intervalMs;
+  }
+
+  /** An interval, or until somebody calls or closes. */
+  async function doze(): Promise<void> {
+    if (closing.signal.aborted) return;
+    dozing = new AbortController();
+    await background.sleep(intervalMs, dozing.signal).catch(() => undefined);
+    dozing = undefined;
   }
 
   async function exchangeOnce(): Promise<void> {
@@ -210,7 +243,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   async function inTime(reply: Promise<ExchangeReply>): Promise<ExchangeReply> {
     const over = new AbortController();
     const mostMs = Math.max(lostMs, shortestTimeoutMs);
-    const timeout = clock.sleep(mostMs, over.signal).then(
+    const timeout = (isIdle() ? background : clock).sleep(mostMs, over.signal).then(
       () => {
         throw new Error(`the exchange did not answer within ${mostMs} ms`);
       },
@@ -260,6 +293,7 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
     stats: () => ({ ...counts, lastError, instances: knownInstances, isLost: isLost(clock.now()) }),
     async close() {
       closing.abort(new Error('closed'));
+      dozing?.abort();
       await running;
       for (let tries = 0; tries < closeTries && !usage.isTold; tries += 1) await exchangeOnce();
     },

@@ -501,6 +501,25 @@ describe('a store that answers later', () => {
     expect((await again)[0]!.degraded).toBeUndefined();
   });
 
+  it('that answers others is asked, though one call was never answered', async () => {
+    const { clock, remote, layer, store } = late({ to: 'closed' });
+    const lost = store.apply([full({})]);
+    await settled();
+    clock.advance(10);
+    const other = store.apply([full({})]);
+    remote.trips[1]!.arrive();
+    expect((await other)[0]!.degraded).toBeUndefined();
+    clock.advance(10);
+    expect((await lost)[0]).toMatchObject({ degraded: 'closed' });
+    for (let trip = 2; trip < 12; trip += 1) {
+      const next = store.apply([full({ key: `${trip}` })]);
+      expect(remote.trips.length).toBe(trip + 1);
+      remote.trips[trip]!.arrive();
+      expect((await next)[0]).toMatchObject({ allowed: true });
+    }
+    expect(layer.stats()).toMatchObject({ state: 'closed', storeErrors: 1, timeouts: 1 });
+  });
+
   it('has so long, and is answered as it was', async () => {
     const { clock, remote, apply } = late();
     const call = apply({});

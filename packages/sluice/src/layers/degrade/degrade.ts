@@ -181,9 +181,16 @@ function degrading(
   now: () => number,
 ) {
   let latest: unknown;
-  // Whether the latest that is known of the store is that it did not answer.
+  // How often the store has said anything, in time or too late.
+  let heard = 0;
+  // Whether it let a deadline pass and has said nothing since the call was sent, neither to that call nor to any other.
   let isSilent = false;
   let silentSinceMs = 0;
+
+  function hear(): void {
+    heard += 1;
+    isSilent = false;
+  }
 
   /** Asks the store, if the breaker lets it, and goes on with `without` where it does not answer. */
   function attempt(
@@ -204,11 +211,12 @@ function degrading(
       witness.failed(error, isTimeout);
       return without();
     };
-    // A store that let a deadline pass and has said nothing since costs nobody another one, but for one call now and then.
+    // A store that is silent costs nobody another deadline, but for one call now and then.
     if (isSilent && breaker.state === 'closed') {
       if (now() - silentSinceMs < silencePauseMs) return failed(tooLate());
       silentSinceMs = now();
     }
+    const heardBefore = heard;
     let answer: Answer<Decision[]>;
     try {
       answer = store.apply(checks, atMs, requestId);
@@ -222,19 +230,22 @@ function degrading(
     }
     return deadlines
       .within(answer, tooLate, (decisions) => {
-        isSilent = false;
+        hear();
         if (isAnswer(decisions, checks) && tookSomething(checks, decisions)) witness.grantedLate();
       })
       .then(
         (decisions) => {
           if (!isAnswer(decisions, checks)) return failed(noAnswer(decisions));
-          isSilent = false;
+          hear();
           pass.ok();
           return decisions;
         },
         (error) => {
-          isSilent = isTimeout;
-          silentSinceMs = now();
+          if (!isTimeout) hear();
+          else if (heard === heardBefore) {
+            isSilent = true;
+            silentSinceMs = now();
+          }
           return failed(error);
         },
       );

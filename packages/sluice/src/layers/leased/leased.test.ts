@@ -563,9 +563,11 @@ describe('options', () => {
     );
     expect(() => leased({ lease: 100, maxSlice: Number.POSITIVE_INFINITY })).toThrow('maxSlice must be');
     expect(() => leased({ lease: 100, maxShare: 2 })).toThrow('maxShare must be a number above 0, at most 1, got 2');
+    expect(() => leased({ lease: 100, maxShare: '0.5' as never })).toThrow('maxShare must be a number');
     expect(() => leased({ lease: 100, maxKeys: 0 })).toThrow('maxKeys must be');
     expect(() => leased({ lease: 100, maxWaiting: 0 })).toThrow('maxWaiting must be');
     expect(() => leased({ lease: 100, clock: {} as never })).toThrow('clock must be');
+    expect(() => leased({ lease: 100, clock: null as never })).toThrow('clock must be');
     expect(() => leased({ lease: 100, leese: 1 } as never)).toThrow('leased options has no field "leese"');
     expect(() => leased({ lease: 100 })(undefined as never)).toThrow('store must be');
   });

@@ -1,4 +1,5 @@
 /** The options, checked, in the units that everything else counts in. */
+import { within } from '../../protect/option-checks.ts';
 import { type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
@@ -46,11 +47,11 @@ export function settingsOf(options: LeasedOptions): LeasedSettings {
   const { minSlice = 1, maxSlice = 1000, maxShare = 0.1, maxKeys = 10_000, maxWaiting = 10_000, clock } = options;
   aboveZero('minSlice', minSlice);
   if (!(maxSlice >= minSlice)) throw invalid('maxSlice', `at least minSlice (${minSlice})`, maxSlice);
-  if (!(maxShare > 0 && maxShare <= 1)) throw invalid('maxShare', 'a number above 0, at most 1', maxShare);
+  within('maxShare', maxShare, maxShare > 0 && maxShare <= 1, 'a number above 0, at most 1');
   for (const [field, value] of Object.entries({ maxKeys, maxWaiting })) {
     if (!Number.isInteger(value) || value < 1) throw invalid(field, 'a whole number above 0', value);
   }
-  if (clock) checkClock(clock);
+  if (clock !== undefined) checkClock(clock);
   return {
     leaseMs,
     marginMs,

@@ -941,6 +941,8 @@ describe('wrong options', () => {
     [{ failureRatio: 0 }, 'failureRatio must be above 0 and at most 1, got 0'],
     [{ failureRatio: 50 }, 'failureRatio must be above 0 and at most 1, got 50'],
     [{ failureRatio: Number.NaN }, 'failureRatio must be above 0 and at most 1'],
+    [{ failureRatio: '0.5' as never }, 'failureRatio must be above 0 and at most 1'],
+    [{ openGrowth: '2' as never }, 'openGrowth must be a number of 1 or more'],
     [{ window: '10s' }, 'window must be given together with failureRatio'],
     [{ windowCalls: 10 }, 'windowCalls must be given together with failureRatio'],
     [{ minCalls: 10 }, 'minCalls must be given together with failureRatio'],

@@ -3,7 +3,7 @@ import type { Clock } from '../../vocabulary/clock.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
-import { clockOf, functionOf, nameOf, randomOf, wholeNumber } from '../option-checks.ts';
+import { clockOf, functionOf, nameOf, randomOf, wholeNumber, within } from '../option-checks.ts';
 import { type Judge, judgeBy, threw } from '../passes.ts';
 import type { Ended } from '../protection.ts';
 
@@ -78,9 +78,7 @@ export function readSettings(options: CircuitBreakerOptions): Settings {
   knownFields('circuitBreaker options', options, fields);
   const { failureRatio, windowCalls, openGrowth = 1, jitter = 0, probes = 1 } = options;
   if (failureRatio === undefined) withoutRatio(options);
-  else if (!(failureRatio > 0 && failureRatio <= 1))
-    throw invalid('failureRatio', 'above 0 and at most 1', failureRatio);
-  if (!(openGrowth >= 1 && openGrowth < never)) throw invalid('openGrowth', 'a number of 1 or more', openGrowth);
+  else within('failureRatio', failureRatio, failureRatio > 0 && failureRatio <= 1, 'above 0 and at most 1');
   const openForMs = parseDuration(options.openFor ?? '30s', 'openFor');
   const openForMsMax = parseDuration(options.openForMax ?? Math.max(openForMs, 300_000), 'openForMax');
   if (openForMsMax < openForMs) throw invalid('openForMax', `at least openFor (${openForMs} ms)`, options.openForMax);
@@ -93,7 +91,7 @@ export function readSettings(options: CircuitBreakerOptions): Settings {
     minCalls: minCallsOf(options),
     slowAfterMs: options.slowAfter === undefined ? never : parseDuration(options.slowAfter, 'slowAfter'),
     openForMs,
-    openGrowth,
+    openGrowth: within('openGrowth', openGrowth, openGrowth >= 1 && openGrowth < never, 'a number of 1 or more'),
     openForMsMax,
     jitter: zeroOrMore('jitter', jitter, 1),
     probes: wholeNumber('probes', probes, 1, mostProbes),
