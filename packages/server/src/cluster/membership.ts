@@ -53,7 +53,7 @@ export class Membership {
   /** Etcd's, when the nodes were looked at last. */
   private lookedAt = 0;
   self: NodeReference;
-  /** Somebody else has ended our membership. */
+  /** We have no record: not yet, or no more. Somebody else may have ended our membership. */
   isDeposed = true;
   isLeaving = false;
   /** Why the latest question to etcd was not answered, in a few words; undefined: it was. */
@@ -71,6 +71,7 @@ export class Membership {
   private watched = new Map<string, Watched>();
   private learnedMs = Number.NEGATIVE_INFINITY;
   private turn: Promise<unknown> = Promise.resolve();
+  private looking: Promise<unknown> | undefined;
 
   constructor(
     environment: NodeEnvironment,
@@ -210,6 +211,14 @@ export class Membership {
   /** Takes the own record back. */
   leave(): Promise<Outcome> {
     return this.inTurn(() => this.change([this.mine()], [{ delete: this.mine().key }]));
+  }
+
+  /** Learns what has changed, and changes nothing: one question to etcd for all who wait for it. */
+  look(): Promise<unknown> {
+    this.looking ??= this.inTurn(() => this.change([], [])).finally(() => {
+      this.looking = undefined;
+    });
+    return this.looking;
   }
 
   private putTable(table: SlotTable): Change {

@@ -458,7 +458,9 @@ export class OwnerChecks {
   private ownerOfKey(key: string): KnownNode {
     const { table } = this.membership;
     const node = table && this.membership.reach(ownerOf(table, this.shards.numberOf(key)));
-    if (node === undefined) throw unsure('Nobody is known to count the key now.');
+    // The table may name us where we have nothing any more: asking ourselves would never end.
+    const isLost = node?.id === this.membership.self.id && this.shards.of(key) === undefined;
+    if (node === undefined || isLost) throw unsure('Nobody is known to count the key now.');
     return node;
   }
 
@@ -482,6 +484,8 @@ export class OwnerChecks {
       // Also where this node has left meanwhile: who came before that need not hear of it.
       if (clock.nowMs() + againMs > endMs) throw unsure('The node that counted the key counts it no more.');
       await pause(clock, againMs);
+      // Whoever has left is told of no change any more, and the owner it knows may leave as well.
+      if (this.parts.isStopped || this.membership.isDeposed) await this.membership.look();
       // They were one owner's, and may be several's now.
       if (this.byOwner(checks).length > 1) return this.applyFar(checks, requestId);
     }

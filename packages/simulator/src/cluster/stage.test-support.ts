@@ -142,6 +142,11 @@ export class Stage {
     this.caller.ask([{ rule: 'rule', key, cost: 1 }], { at: at.name, door: 'resp', ...wish });
   }
 
+  /** One use of a key, by the rule. */
+  checkOf(key: string): Check {
+    return { name: 'rule', key, policy: this.world.policyOf('rule', 0), cost: 1 };
+  }
+
   /** What a node itself says to checks, whoever owns their keys, as soon as it does. */
   async carriedOut({ node }: SimulatedNode, checks: readonly Check[], requestId?: string): Promise<Decision[]> {
     let answer: Decision[] | undefined;
