@@ -11,6 +11,7 @@ import { addressGroups } from '../limit/ip-address.ts';
 import { networkTest } from '../limit/networks.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import { knownFields, oneOf } from '../vocabulary/policy.ts';
+import { ownText } from './own-text.ts';
 
 /**
  * The proxies that you run: how many of them stand in front, or their addresses: `'10.0.0.7'`, `'10.0.0.0/8'`, `'loopback'`, `'private'`.
@@ -94,7 +95,7 @@ export function withoutPort(entry: string): string {
 /** An address without its port; undefined for what is no address. */
 function addressOf(entry: string): string | undefined {
   const address = withoutPort(entry);
-  return addressGroups(address) === undefined ? undefined : address;
+  return addressGroups(address) === undefined ? undefined : ownText(address);
 }
 
 function linesOf(forwarded: string | readonly string[] | undefined): string {

@@ -1,5 +1,5 @@
 import { mustFit, type Store } from '../stores/store.ts';
-import type { Answer } from '../vocabulary/answer.ts';
+import { type Answer, isPromise } from '../vocabulary/answer.ts';
 import { invalid, SluiceError } from '../vocabulary/errors.ts';
 
 /** Asks, and goes on with the answer or with the failure: at once, or when it arrives. */
@@ -15,10 +15,6 @@ export function ask<T, U>(
     return failed(error);
   }
   return isPromise(answer) ? answer.then(answered, failed) : answered(answer);
-}
-
-export function isPromise<T>(answer: Answer<T>): answer is Promise<T> {
-  return typeof (answer as { then?: unknown } | undefined)?.then === 'function';
 }
 
 /** Holds a layer to the one store it was made for: what it remembers of one is not true of another. */

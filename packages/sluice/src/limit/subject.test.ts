@@ -29,6 +29,11 @@ describe('a key', () => {
     expect(keyReader(['all', 'path'], 56)({ path: '/a' })).toBe('all|/a');
   });
 
+  it('of a function is there at once: a promise would be one key for everybody', () => {
+    const later = keyReader((async () => 'alice') as never, 56);
+    expect(() => later({})).toThrow('key must be answered at once, got "[object Promise]".');
+  });
+
   it('has a text for what has none of its own', () => {
     const circular: unknown[] = [];
     circular.push(circular);
@@ -126,6 +131,11 @@ describe('a match', () => {
 
   it('may be a function', () => {
     expect(matcher(({ user }) => user === 'a')({ user: 'a' })).toBe(true);
+  });
+
+  it('that is a function answers at once: a promise would be a yes to everything', () => {
+    const later = matcher((async () => false) as never);
+    expect(() => later({})).toThrow('match must be answered at once, got "[object Promise]".');
   });
 
   it('refuses what is neither', () => {

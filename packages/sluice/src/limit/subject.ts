@@ -2,6 +2,7 @@
  * A subject is what is known of a request: `{ user: '42', ip: '203.0.113.9', path: '/upload', tier: 'paid' }`.
  * A rule reads its key from it and says by it whether it applies.
  */
+import { isPromise } from '../vocabulary/answer.ts';
 import { invalid } from '../vocabulary/errors.ts';
 import { addressGroups, networkOf } from './ip-address.ts';
 import { networkTest } from './networks.ts';
@@ -24,7 +25,7 @@ export const everyone = 'all';
 
 /** The function behind a `key`. IPv6 addresses are grouped by subnet: one customer has more of them than can be counted. */
 export function keyReader(key: KeyOf, ipv6Subnet: number): (subject: Subject) => string | undefined {
-  if (typeof key === 'function') return key;
+  if (typeof key === 'function') return atOnce('key', key);
   const fields = typeof key === 'string' ? [key] : key;
   if (
     !Array.isArray(fields) ||
@@ -86,7 +87,7 @@ export function joinKey(parts: readonly string[]): string {
 /** The function behind a `match`. */
 export function matcher(match: Match | undefined): (subject: Subject) => boolean {
   if (match === undefined) return () => true;
-  if (typeof match === 'function') return match;
+  if (typeof match === 'function') return atOnce('match', match);
   if (typeof match !== 'object' || match === null || Array.isArray(match))
     throw invalid('match', 'an object of fields, or a function', match);
   const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
@@ -97,6 +98,15 @@ export function matcher(match: Match | undefined): (subject: Subject) => boolean
     };
   });
   return (subject) => tests.every((test) => test(subject));
+}
+
+/** A function that does not answer later. A promise would be a yes to everything, and one key for everybody: what has to be waited for belongs into the subject. */
+function atOnce<T>(field: string, ask: (subject: Subject) => T): (subject: Subject) => T {
+  return (subject) => {
+    const said = ask(subject);
+    if (isPromise(said)) throw invalid(field, 'answered at once', `${said}`);
+    return said;
+  };
 }
 
 // Patterns of several lists and rules are asked about one address after the other: it is read once.

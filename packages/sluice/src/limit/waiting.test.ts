@@ -166,6 +166,25 @@ describe('waiting', () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it('asks again where room was made while it was being answered', async () => {
+    const clock = new TestClock();
+    const limit = limiter(slidingLog({ limit: 1, window: '1h' }), { clock });
+    const done: string[] = [];
+    for (const name of ['reset', 'reward', 'cancel', 'update']) {
+      const reservation = limit.reserve(name, 1);
+      const waiter = limit.wait(name).then(() => done.push(name));
+      // In the same turn: the waiter has been refused, and does not know it yet.
+      if (name === 'reset') limit.reset(name);
+      if (name === 'reward') limit.reward(name);
+      if (name === 'cancel') reservation.cancel();
+      if (name === 'update') limit.update(slidingLog({ limit: 5, window: '1h' }));
+      await settle();
+      expect(done).toContain(name);
+      await waiter;
+    }
+    expect(clock.sleeping).toBe(0);
+  });
+
   it('listens once to a signal that many share', async () => {
     const clock = new TestClock();
     const limit = limiter(gcra({ limit: 1, window: '1s' }), { clock });

@@ -35,12 +35,13 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
   async function ask(key: string, cost: number, endMs: number, signal: AbortSignal): Promise<Decision> {
     for (;;) {
       signal.throwIfAborted();
+      // Before it is asked: the answer takes a while, and room that is made meanwhile may be none that it knows of.
+      const nudged = new Promise<void>((resolve) => heads.set(key, resolve));
       const maxDelayMs = Math.max(0, endMs - clock.now());
       const decision = await call('reserve', key, cost, { maxDelayMs });
       const { allowed, retryAfterMs } = decision;
       if (allowed || retryAfterMs === Number.POSITIVE_INFINITY) return decision;
       if (retryAfterMs > maxDelayMs) return { ...decision, reason: 'max-wait' };
-      const nudged = new Promise<void>((resolve) => heads.set(key, resolve));
       await inTime(clock, nudged, retryAfterMs, signal);
     }
   }

@@ -13,6 +13,7 @@ import { type Answer, andThen, type Mode } from '../../vocabulary/answer.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { invalid, type SluiceError } from '../../vocabulary/errors.ts';
 import { knownFields, type Policy } from '../../vocabulary/policy.ts';
+import { ownText } from '../own-text.ts';
 import { Refusals } from './refusals.ts';
 
 export interface ExpressRateLimitStoreOptions {
@@ -85,10 +86,11 @@ class SluiceStore implements ExpressRateLimitStore {
   increment(key: string): Answer<ClientHits> {
     // What `init` throws is only logged, and requests come all the same.
     if (this.#mistake) throw this.#mistake;
-    return andThen(this.#limiter.check(key), (decision) => {
+    const own = ownText(key);
+    return andThen(this.#limiter.check(own), (decision) => {
       const hits = this.#hitsOf(decision);
       if (!decision.allowed && this.#givesBack) {
-        this.#refusals.note(key, hits.resetTime?.getTime() ?? Number.POSITIVE_INFINITY, Date.now());
+        this.#refusals.note(own, hits.resetTime?.getTime() ?? Number.POSITIVE_INFINITY, Date.now());
       }
       return { ...hits, totalHits: Math.max(1, hits.totalHits) };
     });

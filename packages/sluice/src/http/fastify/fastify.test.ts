@@ -235,6 +235,16 @@ describe('the options of a route', () => {
     expect(await statuses(app, ['/a', '/a', '/a'], { method: 'POST' })).toEqual([200, 200, 429]);
   });
 
+  it('a policy: the HEAD that Fastify makes of a route of several methods is of its budget too', async () => {
+    const app = await limited({ policy: perMinute(9) });
+    const config = { rateLimit: { policy: perMinute(2) } };
+    app.route({ method: ['POST', 'GET'], url: '/a', config, handler: hello });
+    app.route({ method: ['POST', 'GET'], url: '/b/a', config, handler: hello });
+    expect(await statuses(app, ['/a'])).toEqual([200]);
+    expect(await statuses(app, ['/a', '/a', '/b/a'], { method: 'HEAD' })).toEqual([200, 429, 200]);
+    expect(await statuses(app, ['/a', '/b/a', '/b/a'], { method: 'POST' })).toEqual([429, 200, 429]);
+  });
+
   it('a policy: the root of a prefix is one budget with the slash and without', async () => {
     const app = await limited({ policy: perMinute(9) });
     const strict = { config: { rateLimit: { policy: perMinute(1) } } };

@@ -139,15 +139,21 @@ function addOwnHook(route: RouteOptions, { limits, named }: Registration): void 
 
 function nameOf({ method, url }: RouteOptions, own: FastifyRouteOptions, named: Registration['named']): string {
   const methods = [method].flat().join(',');
-  // What a GET route answers to HEAD is counted with it.
-  const isHeadOfGet = methods === 'HEAD' && named.get(`GET ${url}`) === own;
-  const name = `${isHeadOfGet ? 'GET' : methods} ${url}`;
+  // What a route of GET, and maybe of others, answers to HEAD is counted with it.
+  const ofGet = methods === 'HEAD' && [...named].find(([known, options]) => options === own && isGet(known, url))?.[0];
+  const name = ofGet || `${methods} ${url}`;
   const namesake = named.get(name) ?? own;
   if (namesake !== own && own.policy !== undefined && own.name === undefined) {
     throw invalid('name', `given where two routes are ${name} and have a policy each`, own.name);
   }
   named.set(name, own);
   return name;
+}
+
+/** Whether a name that was made from a route is that of GET, and of this path. */
+function isGet(name: string, url: string): boolean {
+  const end = name.indexOf(' ');
+  return name.slice(end + 1) === url && name.slice(0, end).split(',').includes('GET');
 }
 
 /** `app.rateLimit()` */

@@ -1,6 +1,7 @@
 // What only Hono has. What all frameworks have is in conformance.test.ts.
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, type Env, Hono } from 'hono';
+import { cors } from 'hono/cors';
 import { HTTPException } from 'hono/http-exception';
 import { stream, streamSSE } from 'hono/streaming';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -87,6 +88,28 @@ describe('the headers of a response', () => {
     const refused = await made.request('/');
     expect([refused.status, await refused.text()]).toEqual([429, 'slow down']);
     expect(refused.headers.get('retry-after')).toBe('60');
+  });
+
+  it('of what is refused are of the limit that refused, and those that were written before are kept', async () => {
+    const made = new Hono();
+    // It writes into the response before there is one.
+    made.use('/cors', cors());
+    made.use(async (c, next) => {
+      c.header('x-request-id', '7');
+      await next();
+    });
+    made.use(rateLimit({ policy: perMinute(100), name: 'everybody', headers: 'draft-8', key }));
+    made.use(rateLimit({ policy: perMinute(1), name: 'few', headers: 'draft-8', key }));
+    made.get('/*', (c) => c.text('hello'));
+    const url = await started(made);
+    expect((await fetch(`${url}/`)).status).toBe(200);
+    for (const path of ['/', '/cors']) {
+      const { status, headers } = await fetch(`${url}${path}`);
+      expect([status, headers.get('content-type')]).toEqual([429, 'application/problem+json']);
+      expect(headers.get('x-request-id')).toBe('7');
+      expect(headers.get('ratelimit')).toMatch(/^"few";r=0;/);
+      expect(headers.get('access-control-allow-origin')).toBe(path === '/cors' ? '*' : null);
+    }
   });
 
   it('are on what is thrown for `onError` to answer, except for those that it brings', async () => {

@@ -8,9 +8,8 @@ import type { HTTPException } from 'hono/http-exception';
 import type { RulesResult } from '../../limit/rules.ts';
 import type { Answer } from '../../vocabulary/answer.ts';
 import { goThrough, isPlain } from '../fetch/go-through.ts';
-import { refusal } from '../fetch/refusal.ts';
 import { withHeaders } from '../fetch/response-headers.ts';
-import { gate } from '../middleware/gate.ts';
+import { gate, refusalText } from '../middleware/gate.ts';
 import { headerWords } from '../middleware/header-words.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { earlierResult, together } from '../middleware/several.ts';
@@ -34,6 +33,8 @@ export type HonoRateLimitOptions<E extends Env> = RateLimitOptions<Context<E>, R
   readonly address?: (c: Context<E>) => string | undefined;
 };
 
+const problemType = { 'content-type': 'application/problem+json' };
+
 // biome-ignore lint/suspicious/noExplicitAny: as Hono's own middleware, which goes into an app of any kind
 export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>): MiddlewareHandler<E> {
   const entrance = gate<Context<E>, Response>(options, honoReader(options), ['address']);
@@ -44,9 +45,10 @@ export function rateLimit<E extends Env = any>(options: HonoRateLimitOptions<E>)
     if (passage === undefined) return next();
     c.set('rateLimit', together(earlierResult(c.get('rateLimit')), passage.result));
     const { refused, headers } = passage;
-    if (refused && handler === undefined) return refusal(refused);
     // Hono writes them into what it makes itself. What the handler makes gets them afterwards.
     for (const name in headers) c.header(headerWords(name).lower, headers[name]);
+    // Made by Hono, with what middleware before this one wrote.
+    if (refused && handler === undefined) return c.body(refusalText(refused), refused.status, problemType);
     if (refused) {
       try {
         return withHeaders(await (handler as RefusalHandler<E>)(c, refused), headers);

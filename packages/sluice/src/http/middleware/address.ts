@@ -1,5 +1,6 @@
 /** The address a request is limited by: what the trusted proxies say, or the framework where it was told of them. */
 import { clientIpReader, withoutPort } from '../client-ip.ts';
+import { ownText } from '../own-text.ts';
 import type { CommonOptions } from './options.ts';
 import { identityOf, type RequestReader } from './request-reader.ts';
 import type { Mistake } from './warnings.ts';
@@ -32,8 +33,10 @@ export function addressReader<Request>(
   function read(request: Request): string | undefined {
     if (trustProxy !== undefined)
       return clientIp(reader.peerAddress(request) ?? '', reader.header(request, forwardingHeader));
+    const peer = reader.peerAddress(request);
     const own = reader.ownAddress?.(request);
-    return own === undefined ? reader.peerAddress(request) : withoutPort(own);
+    // What is not the peer's the framework has from a header.
+    return own === undefined || own === peer ? peer : ownText(withoutPort(own));
   }
 
   function keep(request: Request): void {

@@ -5,7 +5,7 @@ import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { limiter } from '../../limit/limiter.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { TestClock } from '../../testing/test-clock.ts';
-import { gate } from './gate.ts';
+import { gate, type Passage } from './gate.ts';
 import type { RateLimitOptions } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
 
@@ -26,6 +26,14 @@ const reader: RequestReader<Asked> = {
 };
 
 const one = fixedWindow({ limit: 1, window: '1m' });
+
+const byUser = { policy: undefined, rules: [{ name: 'by-user', key: 'user', policy: one }] };
+
+/** As libraries have them that bring their own. */
+function ofAnotherMake<T>(value: T): Promise<T> {
+  // biome-ignore lint/suspicious/noThenProperty: that is what it is
+  return { then: (next: (value: T) => unknown) => queueMicrotask(() => next(value)) } as never;
+}
 
 function passages(options: Partial<RateLimitOptions<Asked, string, unknown>>, requests: readonly Asked[]) {
   const told: string[] = [];
@@ -201,6 +209,19 @@ describe('a gate', () => {
     expect(passages(options, [{ peer: '203.0.113.9' }, { peer: '203.0.113.9' }]).seen).toEqual([true, false]);
   });
 
+  it.each<[option: string, options: object]>([
+    ['skip', { skip: () => ofAnotherMake(false) }],
+    ['cost', { cost: () => ofAnotherMake(1) }],
+    ['key', { key: () => ofAnotherMake('alice') }],
+    ['subject', { ...byUser, subject: () => ofAnotherMake({ user: 'alice' }) }],
+  ])('waits for promises of any make: of %s', async (_option, options) => {
+    const entrance = gate<Asked, string>({ policy: one, warn: false, ...options } as never, reader);
+    const seen = [await entrance.enter({ peer: 'a' }), await entrance.enter({ peer: 'a' })];
+    expect(seen.map((passage) => passage?.result.allowed)).toEqual([true, false]);
+    // By this frameworks recognise it.
+    expect(entrance.enter({ peer: 'a' })).toBeInstanceOf(Promise);
+  });
+
   it('gives a request the policy that it is told for it', () => {
     const policy = ({ peer }: Asked) => gcra({ limit: peer === 'rich' ? 2 : 1, window: '1m' });
     const requests = ['poor', 'poor', 'rich', 'rich', 'rich'].map((peer) => ({ peer }));
@@ -223,12 +244,46 @@ describe('a gate', () => {
     expect(again instanceof Promise ? undefined : again?.result.allowed).toBe(false);
   });
 
+  it('gives a place back also where nobody can say what the request took', async () => {
+    const errors: unknown[] = [];
+    const rules = [
+      { name: 'places', policy: concurrency({ limit: 1 }) },
+      { name: 'tokens', policy: fixedWindow({ limit: 2, window: '1m' }) },
+    ];
+    const costAfter = vi.fn().mockRejectedValueOnce(new Error('no tokens known')).mockResolvedValueOnce(Number.NaN);
+    const options = { rules, costAfter, onError: (error: unknown) => errors.push(error), warn: false } as const;
+    const entrance = gate<Asked, string>(options, reader);
+    for (const many of [1, 2]) {
+      const passage = entrance.enter({ peer: 'a' });
+      if (passage instanceof Promise || passage?.end === undefined) throw new Error('there is something to settle');
+      passage.end({ status: 200, isComplete: true, response: 'x' });
+      await vi.waitFor(() => expect(errors).toHaveLength(many));
+    }
+    const third = entrance.enter({ peer: 'a' });
+    const refusing = third instanceof Promise ? [] : third?.result.decisions.filter(({ allowed }) => !allowed);
+    expect(refusing?.map(({ rule }) => rule)).toEqual(['tokens']);
+  });
+
   it('has nothing to settle where nothing was held', () => {
     const ends = [one, concurrency({ limit: 1 })].map((policy) => {
       const passage = gate<Asked, string>({ policy, warn: false }, reader).enter({ peer: 'a' });
       return passage instanceof Promise ? undefined : typeof passage?.end;
     });
     expect(ends).toEqual(['undefined', 'function']);
+  });
+
+  it('tells of the wait for a limit before it, also where no other headers are shown', () => {
+    const clock = new TestClock();
+    const policies = [fixedWindow({ limit: 2, window: '1h' }), one];
+    const gates = policies.map((policy) => gate<Asked, string>({ policy, clock, headers: false, warn: false }, reader));
+    const said = [{ peer: 'a' }, { peer: 'a' }].map((request) =>
+      gates.map((entrance) => (entrance.enter(request) as Passage<string>).headers),
+    );
+    // The second request was let in by the first limit, which has nothing left now.
+    expect(said).toEqual([
+      [{}, {}],
+      [{}, { 'Retry-After': '3600' }],
+    ]);
   });
 
   it('gives a place back that a listener has thrown away', () => {

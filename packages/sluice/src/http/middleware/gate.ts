@@ -64,7 +64,7 @@ export function gate<Request, Response>(
   const report = reporting(options.onError);
   checkClock(clock);
   const headerOptions = headerOptionsOf(options.headers);
-  const speak = headerOptions.dialect?.length === 0 ? undefined : speaker();
+  const speak = speaker(headerOptions.dialect?.length !== 0);
   const warn = warnTogether ?? warnings(options.warn);
   const address = addressReader(options, reader, warn);
   const ask = limitsOf(options, reader, address);
@@ -85,7 +85,7 @@ export function gate<Request, Response>(
     }
     if (result === notAnswered.result)
       return { result, headers: notNow.headers, refused: notNow, delayMs: 0, end: undefined };
-    const said = speak === undefined ? result : speak(identityOf(request, reader), result, taken);
+    const said = speak(identityOf(request, reader), result, taken);
     const headers = headersOf(said, headerOptions);
     if (result.allowed) {
       return { result, headers, refused: undefined, delayMs: delayOf(result), end: settle && ending(request, settle) };
@@ -99,13 +99,23 @@ export function gate<Request, Response>(
     return (outcome) => {
       if (hasEnded) return;
       hasEnded = true;
-      const settled = async () => {
-        const actual = costAfter && checkCost(await costAfter(request, outcome));
-        await settle(actual);
-      };
-      // The response is out. What was reserved stays spent, and only the operator can still be told.
-      settled().catch(report);
+      // The response is out, and only the operator can still be told.
+      settleBy(request, outcome, settle).catch(report);
     };
+  }
+
+  async function settleBy(
+    request: Request,
+    outcome: Outcome<Response>,
+    settle: NonNullable<Asked['settle']>,
+  ): Promise<void> {
+    let actual: number | undefined;
+    try {
+      actual = costAfter && checkCost(await costAfter(request, outcome));
+    } finally {
+      // Where the true cost is not known, what was reserved stays spent; but places are given back.
+      await settle(actual);
+    }
   }
 
   function admit(request: Request): Answer<Passage<Response>> {

@@ -12,6 +12,7 @@ import type { Decision } from '../../vocabulary/decision.ts';
 import { parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import { oneOf, type Policy } from '../../vocabulary/policy.ts';
+import { ownText } from '../own-text.ts';
 import type { AddressReader } from './address.ts';
 import type { RateLimitOptions, SharedRules } from './options.ts';
 import type { RequestReader } from './request-reader.ts';
@@ -190,7 +191,7 @@ function keyReader<Request>(
 function ownKey(key: string | number, ipv6Subnet: number): string {
   if (typeof key !== 'string' && typeof key !== 'number')
     throw invalid('key', 'text', key, 'An object is the same text for all.');
-  const text = networkOf(String(key), ipv6Subnet);
+  const text = networkOf(ownText(String(key)), ipv6Subnet);
   // Not to be taken for an address, nor for a key that was marked like this.
   return text.startsWith('ip:') || text.startsWith('key:') ? `key:${text}` : text;
 }
@@ -213,7 +214,14 @@ function subjectReader<Request>(
   });
   if (subject === undefined) return usual;
   return (request) =>
-    andThen(address.whileHere(request, subject(request)), (own) => Object.assign(usual(request), own));
+    andThen(address.whileHere(request, subject(request)), (own) => Object.assign(usual(request), withOwnTexts(own)));
+}
+
+/** Rules have their keys from the fields. */
+function withOwnTexts(subject: Subject): Subject {
+  const own: Record<string, unknown> = { ...subject };
+  for (const field in own) if (typeof own[field] === 'string') own[field] = ownText(own[field]);
+  return own;
 }
 
 /** Without the fields that were not given. */

@@ -90,7 +90,7 @@ describe('the wait of who is refused, after a limit that let it in', () => {
 
   /** What a client is told by a limit that refuses for a millisecond, after another has decided so. */
   function toldAfter(before: Decision, cost: number): number {
-    const [outer, inner] = [speaker(), speaker()];
+    const [outer, inner] = [speaker(true), speaker(true)];
     const refused = limiter(gcra({ limit: 1000, window: '1s', burst: 1 }), { name: 'refuses', clock: new TestClock() });
     refused.check('key');
     const request = {};
@@ -180,6 +180,20 @@ describe('the wait of who is refused, after a limit that let it in', () => {
     const place = limiter(concurrency({ limit: 1 }), { clock: new TestClock() }).check('key');
     expect(place).toMatchObject({ remaining: 0, resetAfterMs: 60_000 });
     expect(toldAfter(place, 1)).toBe(1);
+  });
+});
+
+describe('a limit that shows no headers', () => {
+  it('is not spoken of by others, and does not speak of them', () => {
+    const policy = perMinute(1);
+    const results = ['first', 'hidden', 'last'].map((name) => rules([{ name, policy }]).check({}));
+    const request = {};
+    const said = [true, false, true].map((isShown, i) => speaker(isShown)(request, results[i]!, 1));
+    expect(said.map(({ decisions }) => decisions.map(({ rule }) => rule))).toEqual([
+      ['first'],
+      ['hidden'],
+      ['first', 'last'],
+    ]);
   });
 });
 

@@ -28,7 +28,8 @@ export function earlierResult(found: unknown): RulesResult | undefined {
 
 /** What was said to a request, by whom, and until when the same request would at least have to wait because of it. */
 interface Spoken {
-  readonly result: RulesResult;
+  /** Of those that show headers. */
+  readonly result: RulesResult | undefined;
   readonly by: readonly object[];
   readonly exhaustedMs: number;
 }
@@ -37,12 +38,14 @@ let middlewares = 0;
 const spokenTo = new WeakMap<object, Spoken>();
 
 /**
- * For each rateLimit() that shows headers: what they are to say, given what others have said to the same client already.
+ * For each rateLimit(): what its headers are to say, given what others have said to the same client already.
  *
  * What an earlier one took stays taken when a later one refuses. Where it has nothing left, the client has to wait for that too: told only the
  * wait of the one that refused, it would come back too early.
+ *
+ * @param isShown whether it shows more than `Retry-After`: if not, nobody speaks of its limits
  */
-export function speaker(): (request: object, result: RulesResult, cost: number) => RulesResult {
+export function speaker(isShown: boolean): (request: object, result: RulesResult, cost: number) => RulesResult {
   middlewares += 1;
   const own = {};
   return (request, result, cost) => {
@@ -51,9 +54,9 @@ export function speaker(): (request: object, result: RulesResult, cost: number) 
     const known = spokenTo.get(request);
     // Whoever speaks again speaks of another time: the request was made again.
     const before = known?.by.includes(own) ? undefined : known;
-    const all = together(before?.result, result);
+    const all = isShown ? together(before?.result, result) : result;
     const exhaustedMs = Math.max(before?.exhaustedMs ?? 0, exhausted(result, cost));
-    spokenTo.set(request, { result: all, by: [...(before?.by ?? []), own], exhaustedMs });
+    spokenTo.set(request, { result: isShown ? all : before?.result, by: [...(before?.by ?? []), own], exhaustedMs });
     return result.allowed ? all : notBefore(all, before?.exhaustedMs ?? 0);
   };
 }

@@ -2,7 +2,15 @@
 import type { ServerResponse } from 'node:http';
 import { leftStatus } from '../middleware/options.ts';
 
-type AnyResponse = ServerResponse & { readonly stream?: { readonly aborted: boolean; readonly destroyed: boolean } };
+/** What tells when it is closed. */
+interface Closing {
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+type AnyResponse = ServerResponse & {
+  readonly stream?: Closing & { readonly aborted: boolean; readonly destroyed: boolean };
+};
 
 /** Whether nobody is there any more. Responses of HTTP/2 do not say it themselves, but their streams do. */
 function hasLeft(response: AnyResponse): boolean {
@@ -15,10 +23,12 @@ export function whenLeft(response: AnyResponse, tell: () => void): () => void {
     tell();
     return () => undefined;
   }
-  response.once('close', tell);
+  // A response of HTTP/2 to HEAD does not say that it was closed before it was ended; its stream does.
+  const closing: Closing = response.stream ?? response;
+  closing.once('close', tell);
   const forget = isInLine(response) ? whenClosed(response.req.socket, tell) : undefined;
   return () => {
-    response.off('close', tell);
+    closing.off('close', tell);
     forget?.();
   };
 }

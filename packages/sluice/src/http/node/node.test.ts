@@ -196,6 +196,28 @@ describe('over HTTP/2', () => {
     ]);
   });
 
+  it('what is asked by HEAD, and reset before it is answered, gives its place back too', async () => {
+    const outcomes: [status: number, isComplete: boolean][] = [];
+    const methods: string[] = [];
+    const session = await serving(
+      {
+        policy: concurrency({ limit: 1 }),
+        costAfter: (_request, { status, isComplete }) => outcomes.push([status, isComplete]),
+      },
+      ({ method }, response) => {
+        methods.push(method);
+        if (method === 'GET') response.end('hello');
+      },
+    );
+    const stream = session.request({ ':path': '/', ':method': 'HEAD' });
+    stream.on('error', () => {});
+    await until(() => methods.length === 1);
+    stream.close(8);
+    await until(() => outcomes.length === 1);
+    expect(outcomes).toEqual([[499, false]]);
+    expect((await ask(session, '/')).status).toBe(200);
+  });
+
   it('what was held back does not go on when the client resets it', async () => {
     const clock = new TestClock(1_750_000_000_000);
     const paths: string[] = [];
