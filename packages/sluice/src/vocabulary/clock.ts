@@ -25,8 +25,8 @@ export interface Clock {
 // Cloudflare Workers count from the epoch itself, and have no time yet when modules load.
 const originMs = performance.timeOrigin === 0 ? 0 : Date.now() - performance.now();
 
-// Timers hold the delay in 32 signed bits; a longer one would fire at once.
-const longestTimerMs = 2 ** 31 - 1;
+/** Timers hold the delay in 32 signed bits; a longer one would fire at once. */
+export const longestTimerMs = 2 ** 31 - 1;
 
 /** The default clock: monotonic, anchored to the wall clock once, when the module loads. */
 export const monotonicClock: Clock = /* @__PURE__ */ monotonic(true);

@@ -388,7 +388,7 @@ export function namespaceOf(name: string, room: Room, rowsOf: RowsOf, stalenessM
 
 /** What an operation that is never refused takes, room or not; negative where it gives back. */
 function chargeOf({ operation, cost, actual = 0 }: Check): number {
-  return operation === 'penalize' ? cost : operation === 'settle' ? checkCost(actual) - cost : 0;
+  return operation === 'penalize' ? cost : operation === 'settle' ? checkCost(actual) - checkCost(cost) : 0;
 }
 
 /** For what may not be forgotten and finds no place. */

@@ -13,6 +13,7 @@ export interface IoredisClient {
   call(command: string, ...args: string[]): Promise<unknown>;
   readonly options: {
     readonly autoResendUnfulfilledCommands?: boolean | undefined;
+    readonly enableAutoPipelining?: boolean | undefined;
     readonly keyPrefix?: string | undefined;
   };
 }
@@ -24,6 +25,7 @@ export interface IoredisCluster {
   nodes(role: 'master'): IoredisClient[];
   readonly options: {
     readonly retryDelayOnFailover?: number | undefined;
+    readonly enableAutoPipelining?: boolean | undefined;
     readonly keyPrefix?: string | undefined;
     readonly redisOptions?: { readonly keyPrefix?: string | undefined } | undefined;
   };
@@ -80,7 +82,7 @@ export function connectionOf(client: RedisClient): Connection {
 }
 
 function ioredis(client: IoredisClient): Connection {
-  const { autoResendUnfulfilledCommands, keyPrefix } = client.options;
+  const { autoResendUnfulfilledCommands, enableAutoPipelining, keyPrefix } = client.options;
   mustHaveNoPrefix(keyPrefix);
   if (autoResendUnfulfilledCommands !== false) {
     throw invalid(
@@ -90,6 +92,7 @@ function ioredis(client: IoredisClient): Connection {
       'After a lost connection the client would send calls again that the server may have counted already.',
     );
   }
+  mustNotPipeline(enableAutoPipelining);
   const send = settling(client);
   return { isCluster: false, mayResend: false, send: (_key, args) => send(args), primaries: async () => [send] };
 }
@@ -110,7 +113,11 @@ function settling(client: IoredisClient): Send {
   });
   client.on('close', () => {
     const lost = new Error('The connection was lost before the answer came.');
-    for (const [reject, isSent] of waiting) if (isSent) reject(lost);
+    for (const [reject, isSent] of waiting) {
+      if (!isSent) continue;
+      waiting.delete(reject);
+      reject(lost);
+    }
   });
   const send: Send = ([command = '', ...args]) =>
     new Promise((resolve, reject) => {
@@ -125,7 +132,7 @@ function settling(client: IoredisClient): Send {
 }
 
 function ioredisCluster(client: IoredisCluster): Connection {
-  const { retryDelayOnFailover, keyPrefix, redisOptions } = client.options;
+  const { retryDelayOnFailover, enableAutoPipelining, keyPrefix, redisOptions } = client.options;
   mustHaveNoPrefix(keyPrefix ?? redisOptions?.keyPrefix);
   if (retryDelayOnFailover !== 0) {
     throw invalid(
@@ -135,6 +142,7 @@ function ioredisCluster(client: IoredisCluster): Connection {
       'After a lost connection the client would send calls again that the server may have counted already.',
     );
   }
+  mustNotPipeline(enableAutoPipelining);
   return {
     isCluster: true,
     mayResend: false,
@@ -152,6 +160,19 @@ function ioredisCluster(client: IoredisCluster): Connection {
 function mustHaveNoPrefix(keyPrefix: string | undefined): void {
   if (keyPrefix) {
     throw invalid('keyPrefix of the client', 'left out', keyPrefix, 'Give it to redisStore({ prefix }) instead.');
+  }
+}
+
+// A pipeline of one server waits for the one before it, which a lost answer never lets end. Of a cluster, iovalkey sends most calls to
+// the wrong server.
+function mustNotPipeline(enableAutoPipelining: boolean | undefined): void {
+  if (enableAutoPipelining) {
+    throw invalid(
+      'enableAutoPipelining of the client',
+      'false',
+      enableAutoPipelining,
+      'After a lost answer it would send no more calls. Give the store a client without it: it puts calls together itself.',
+    );
   }
 }
 

@@ -106,11 +106,33 @@ export function scriptCall(connection: Connection): Call {
     // Each time round one more twin is in the script, so it ends.
     for (;;) {
       const script = scriptOf(message.twins);
-      const reply = await runScript(connection, key, script, args);
-      if (!Array.isArray(reply) || String(reply[0]) !== 'twin') return reply;
+      const call = nextCall();
+      const reply = answerTo(call, await runScript(connection, key, script, [...args, call]));
+      if (String(reply[0]) !== 'twin') return reply;
       addTwin(message, Number(reply[1]));
     }
   };
+}
+
+let calls = 0;
+
+/** What the next call is told from all others by. */
+export function nextCall(): string {
+  calls += 1;
+  return String(calls);
+}
+
+/**
+ * A reply, which ends with what its call ended with. After a lost connection node-redis 5 may give each call the answer to the next, from
+ * then on: a key that is over its limit would pass by the answer to another one.
+ */
+export function answerTo(call: string, reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
+  if (String(reply.at(-1)) === call) return reply;
+  throw new SluiceError(
+    'store-unavailable',
+    'The client gave the answer to another call. It has to be connected anew.',
+  );
 }
 
 /** Some key's state is of an algorithm that the script did not have. */

@@ -461,6 +461,6 @@ local function long_way(keys, args, server_ms)
   for key, record in pairs(records) do
     if record.is_changed then write(key, record) end
   end
-  for request, known in pairs(answers) do put(keys[request], known.text, known.replay_ms) end
+  for request, known in pairs(answers) do put(keys[request], known.text, math.min(known.replay_ms, LATEST_EXPIRY_MS)) end
   return replies
 end

@@ -8,6 +8,7 @@ import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
+import { smooth } from '../../algorithms/smooth/smooth.ts';
 import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
@@ -174,6 +175,22 @@ describe('where random times rarely are', () => {
           expect(await store.apply(next, atMs)).toEqual(memory.apply(next, atMs));
         }
       }
+    }
+  });
+
+  it('a reservation of more than any limit is settled as it was taken', async () => {
+    const policy = smooth({ limit: 10, window: '1m' });
+    for (const actual of [0, 1e60, Number.MAX_VALUE]) {
+      const memory = memoryStore();
+      const store = redisStore({ client: connected.client, prefix: freshPrefix() });
+      const check: Check = { name: 'rule', key: 'key', policy, cost: 1e60, sinceMs: 1000 };
+      const reserve = { ...check, operation: 'reserve' } as const;
+      const [[reference], [own]] = [memory.apply([reserve], 1000), await store.apply([reserve], 1000)];
+      const settle = { ...check, operation: 'settle', actual } as const;
+      const expected = memory.apply([{ ...settle, receipt: reference!.receipt! }], 1000);
+      expect(await store.apply([{ ...settle, receipt: own!.receipt! }], 1000)).toEqual(expected);
+      // Nothing was in storage before, so nothing is after.
+      if (actual === 0) expect(expected[0]).toMatchObject({ remaining: 1, resetAfterMs: 1000 });
     }
   });
 

@@ -1,5 +1,7 @@
 import { type RedisServer, startRedis } from '@sluice/test-servers';
 import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { Redis as IovalkeyRedis } from 'iovalkey';
 import { createClient, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
@@ -212,6 +214,12 @@ describe('a request id', () => {
     expect(expiryMs).toBeLessThanOrEqual(300_000);
   });
 
+  it('is remembered for as long as Redis can count, where that is less than the store was told', async () => {
+    const [decision] = await begin({ replay: Number.MAX_VALUE }).apply([check()], undefined, 'one');
+    expect(decision?.remaining).toBe(9);
+    expect(await expiryOf('one')).toBeGreaterThan(2 ** 51);
+  });
+
   it('that settles is remembered for as long as it might be settled otherwise, whatever that one says', async () => {
     const store = begin();
     const [held] = await store.apply([check({ operation: 'reserve', cost: 5 })]);
@@ -286,6 +294,7 @@ describe('options', () => {
     [{ mostTogether: 1.5 }, 'mostTogether must be a whole number above 0, got 1.5'],
     [{ replay: 'soon' }, 'replay must be'],
     [{ replay: 0 }, 'replay must be'],
+    [{ fenced: { deadline: '25d' } }, 'deadline must be at most 2147483647 ms, got "25d"'],
     [{ clock: {} }, 'clock must be'],
     [{ prefx: 'a' }, 'redisStore options has no field "prefx"'],
   ];
@@ -303,7 +312,7 @@ describe('options', () => {
 describe('a client that', () => {
   const { host, port } = { host: '127.0.0.1', port: 1 };
 
-  function refusedFor(client: Redis | InstanceType<typeof Redis.Cluster>): string {
+  function refusedFor(client: RedisClient & { disconnect(): void }): string {
     try {
       redisStore({ client });
     } catch (error) {
@@ -334,6 +343,21 @@ describe('a client that', () => {
         'keyPrefix of the client must be left out, got "mine:"',
       );
     }
+  });
+
+  it('would put calls together by itself is refused', () => {
+    const own = { lazyConnect: true, enableAutoPipelining: true };
+    const message =
+      'enableAutoPipelining of the client must be false, got true. After a lost answer it would send no more calls. Give the store a client without it: it puts calls together itself.';
+    const one = { host, port, autoResendUnfulfilledCommands: false, ...own };
+    const cluster = { retryDelayOnFailover: 0, ...own };
+    const clients = [
+      ...[new Redis(one), new Redis5(one), new IovalkeyRedis(one)],
+      new Redis.Cluster([{ host, port }], cluster),
+      new Redis5.Cluster([{ host, port }], cluster),
+      new IovalkeyRedis.Cluster([{ host, port }], cluster),
+    ];
+    for (const client of clients) expect(refusedFor(client)).toBe(message);
   });
 
   it('gives numbers as texts, or texts as bytes, is understood', async () => {

@@ -3,7 +3,7 @@
  * batch, with the server's clock; see long-way.lua.
  */
 import { algorithmOf, mustSupport } from '../../algorithms/algorithm.ts';
-import { type Clock, checkTime, monotonicClock } from '../../vocabulary/clock.ts';
+import { type Clock, checkTime, longestTimerMs, monotonicClock } from '../../vocabulary/clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
@@ -107,9 +107,9 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     mustSupport(algorithm, operation ?? 'check');
     const cost = checkCost(check.cost);
     algorithm.mustTake?.(cost);
-    if (check.actual !== undefined) checkCost(check.actual);
+    const actual = check.actual === undefined ? undefined : checkCost(check.actual);
     return {
-      check: cost === check.cost ? check : { ...check, cost },
+      check: cost === check.cost && actual === check.actual ? check : { ...check, cost, actual },
       key: keys.record(name, key),
       policy: policyText(policy, retainMsOf(check)),
     };
@@ -219,6 +219,8 @@ function fenceFor(connection: Connection, prefix: string, options: FencedOptions
     nodeTimeoutMs: nodeTimeout === undefined ? undefined : parseDuration(nodeTimeout, 'nodeTimeout'),
     graceMs: Math.ceil(parseDuration(grace, 'grace')),
   };
+  // A longer timer fires at once.
+  if (times.deadlineMs > longestTimerMs) throw invalid('deadline', `at most ${longestTimerMs} ms`, deadline);
   // One server is one partition: it loses everything or nothing.
   const keys = fencedKeys(prefix, connection.isCluster ? partitions : 1);
   const fence = fenceOf(connection, times, keys.guards, keys.guardOf);

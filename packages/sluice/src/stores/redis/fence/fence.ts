@@ -9,7 +9,7 @@
 import { SluiceError } from '../../../vocabulary/errors.ts';
 import { slotOf } from '../../slot.ts';
 import type { Connection, Send } from '../connection.ts';
-import { type Call, unavailable } from '../dispatcher.ts';
+import { answerTo, type Call, nextCall, unavailable } from '../dispatcher.ts';
 import { parts, twins } from '../lua.generated.ts';
 import { sha1, sourceOf } from '../script.ts';
 import { checkSettings, type Surroundings, slotsOf } from './settings.ts';
@@ -209,12 +209,13 @@ export function fenceOf(
       const sentMs = performance.now();
       const { nowMs, steadySinceMs } = clock();
       const fence = `${nowMs} ${steadySinceMs} ${limits}`;
-      const command = ['FCALL', name, String(keyCount + 1), ...keys, guard, ...args, fence];
-      const reply = await inTime(connection.send(guard, command), deadlineMs);
+      const own = nextCall();
+      const command = ['FCALL', name, String(keyCount + 1), ...keys, guard, ...args, fence, own];
+      const answer = await inTime(connection.send(guard, command), deadlineMs);
       const tookMs = performance.now() - sentMs;
       // A server that was paused answers what waited in its sockets, before it learns that another took its place.
       if (tookMs > deadlineMs) throw tooLate(tookMs);
-      if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
+      const reply = answerTo(own, answer);
       const kind = String(reply[0]);
       if (kind === 'skew') throw tooFarApart(Number(reply[1]), tookMs, skewMs);
       if (kind !== 'again') {
