@@ -235,6 +235,8 @@ describe('kubernetes.yaml', () => {
       expect(config.listen.http).toEqual({ host: '0.0.0.0', port: 8080 });
       expect(config.store).toMatchObject({ type: 'redis', onFailure: 'closed' });
       expect(config.rules.map(({ name }) => name)).toEqual(['per-ip', 'per-user']);
+      // Not as many as the machine has cores: that many need not fit into the memory that the pod may take.
+      expect(parse(one('ConfigMap').data['sluice.yaml']).workers).toBe(2);
     });
 
     test('loads its Envoy file, which has the limits of the example', () => {

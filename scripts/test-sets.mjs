@@ -22,6 +22,7 @@ export const apart = [
   'packages/server/src/simulate/ready-scenarios-redis.test.ts',
   'packages/server/src/gateway/nginx-limit-req.test.ts',
   'packages/server/src/{http,grpc,resp}/*fuzz.test.ts',
+  'packages/server/src/config/large-files.test.ts',
   'packages/sluice/src/stores/redis/one-truth.test.ts',
   'packages/sluice/src/protect/adaptive-concurrency/simulation.test.ts',
   'packages/sluice/src/protect/pacer/simulation.test.ts',

@@ -21,7 +21,9 @@ const program = new Command('sluice')
   // Thrown instead of ending the process here, so that bad usage ends with 2 as documented.
   .exitOverride();
 
-const asked = commands[process.argv[2] ?? ''];
+const [, , first = ''] = process.argv;
+// `sluice constructor` is no command, though every object has one.
+const asked = Object.hasOwn(commands, first) ? commands[first] : undefined;
 const loaded = asked ? [await asked()] : await Promise.all(Object.values(commands).map((load) => load()));
 for (const command of loaded) program.addCommand(command.copyInheritedSettings(program));
 program.addHelpText('after', '\nExit codes: 0 ok, 1 refused or failed, 2 bad usage or configuration.');

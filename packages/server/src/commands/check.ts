@@ -34,7 +34,7 @@ export function checkCommand(): Command {
     .option('-u, --url <url>', `the service (default: ${defaultUrl}, unless --policy or --config is given)`)
     .option('--token <token>', 'the service wants one (default: $SLUICE_TOKEN)')
     .option('-p, --policy <json>', 'an ad hoc policy, decided in this process unless --url is given')
-    .option('-k, --key <key>', 'whom an ad hoc policy limits', 'me')
+    .option('-k, --key <key>', 'whom an ad hoc policy limits (default: "me")')
     .option('-c, --config <file>', 'decide by the rules of this file, in this process')
     .option('--cost <number>', 'how much to take', numberOf, 1)
     .option('-n, --times <count>', 'ask so often, one after the other', countOf, 1)
@@ -98,6 +98,12 @@ function subjectOf(fields: readonly string[]): Record<string, string> {
 
 function askerFor(subject: Record<string, string>, flags: CheckFlags): Ask {
   const { url, policy, config, cost, key = 'me' } = flags;
+  if (policy === undefined && flags.key !== undefined) {
+    throw new SluiceError(
+      'invalid-option',
+      `--key is whom a --policy limits. Rules are asked about fields: user=${flags.key}, not --key ${flags.key}.`,
+    );
+  }
   if (policy !== undefined && (config !== undefined || Object.keys(subject).length > 0)) {
     throw new SluiceError(
       'invalid-option',
@@ -135,7 +141,10 @@ function askRules(path: string, subject: Record<string, string>, cost: number): 
 }
 
 function askService(url: string, body: object, token = process.env.SLUICE_TOKEN): Ask {
-  const address = new URL('/v1/check', url);
+  const address = URL.canParse('/v1/check', url) ? new URL('/v1/check', url) : undefined;
+  if (address?.protocol !== 'http:' && address?.protocol !== 'https:') {
+    throw new SluiceError('invalid-option', `--url must be an address such as ${defaultUrl}, got "${url}".`);
+  }
   return async () => {
     let response: Response;
     try {
@@ -148,7 +157,13 @@ function askService(url: string, body: object, token = process.env.SLUICE_TOKEN)
       const { cause, message } = error as Error;
       throw new Unanswered(`${address.origin} does not answer: ${(cause as Error | undefined)?.message ?? message}`);
     }
-    const answer = (await response.json()) as Answered & { detail?: string; title?: string };
+    let answer: Answered & { detail?: string; title?: string };
+    try {
+      answer = await response.json();
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new Unanswered(`${address.origin} answered ${response.status} without JSON. Is it a Sluice?`);
+    }
     if (response.status === 400)
       throw new SluiceError('invalid-option', answer.detail ?? answer.title ?? 'bad request');
     if (typeof answer.allowed !== 'boolean') {
@@ -176,5 +191,5 @@ function decisionInWords(decision: Partial<Decision>): string {
 }
 
 function inSeconds(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+  return ms < 1000 ? `${Math.ceil(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

@@ -54,6 +54,12 @@ async function listening({ child, text }: Started): Promise<{ url: string; admin
 const free = ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
 
 describe('sluice gateway', () => {
+  it('tells a wrong member as it was typed', async () => {
+    const started = run(...free, '--upstream', '127.0.0.1:99999');
+    expect(await started.ended).toBe(2);
+    expect(started.text()).toBe('command line  --upstream must have a port from 1 to 65535, got 99999.\n');
+  });
+
   it('needs no file to send everything to a member', async () => {
     const [one, two] = [await member(), await member()];
     const started = run(...free, '--banner', '--upstream', one.id, two.id);

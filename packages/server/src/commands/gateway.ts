@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { addressText } from '../config/address-text.ts';
 import type { Config } from '../config/config.ts';
 import { formatProblems } from '../config/format-problems.ts';
+import type { Problem } from '../config/problem.ts';
 import { type ReadConfigOptions, type ReadConfigResult, readConfig } from '../config/read-config.ts';
 import { secretsOf } from '../config/secrets.ts';
 import { type RunningGateway, startGateway } from '../gateway/start-gateway.ts';
@@ -50,7 +51,8 @@ async function gateway(flags: GatewayFlags): Promise<void> {
   }
   const read = readConfig(options);
   if ('problems' in read) {
-    process.stderr.write(`${formatProblems(read.problems, read.sources)}\n`);
+    const problems = flags.upstream === undefined ? read.problems : read.problems.map(asTyped);
+    process.stderr.write(`${formatProblems(problems, read.sources)}\n`);
     process.exitCode = 2;
     return;
   }
@@ -76,6 +78,13 @@ function optionsOf({ config, upstream, listen, admin }: GatewayFlags): ReadConfi
   };
   // JSON is YAML.
   return { text: JSON.stringify({ gateway }), environment: process.env, overrides };
+}
+
+/** Of a member that was typed: nobody has seen the file that `optionsOf` made of it. */
+function asTyped(problem: Problem): Problem {
+  if (!problem.path.startsWith('gateway.upstreams.members.')) return problem;
+  const message = problem.message.replace(problem.path, '--upstream');
+  return { file: 'command line', line: 0, column: 0, path: '--upstream', message };
 }
 
 interface RunParts {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { algorithmNames, type Duration, parseDuration, SluiceError } from 'sluice';
+import { algorithmNames, SluiceError } from 'sluice';
 import { mostShards as shards } from '../cluster/shards.ts';
 import { asksAnyNode } from '../plan/check-cost.ts';
 import { removeLeftovers } from '../plan/measure/leftovers.ts';
@@ -21,6 +21,7 @@ import {
   planDefaults,
 } from '../plan/plan-question.ts';
 import { planSections, planSteps, planText } from '../plan/plan-text.ts';
+import { typedTime } from '../terminal/typed-time.ts';
 
 interface PlanFlags {
   readonly rps: number;
@@ -242,7 +243,7 @@ const wholeCountOf = (text: string) => {
   if (Number.isInteger(value)) return value;
   throw new InvalidArgumentError(`It must be a whole number such as 5000, 40k or 50M, got "${text}".`);
 };
-const timeOf = (text: string) => checked(() => parseDuration(text as Duration, 'It'));
+const timeOf = (text: string) => checked(() => typedTime(text, 'It'));
 /** Nodes take nothing shorter. */
 const timeFrom = (leastMs: number, least: string) => (text: string) => {
   const ms = timeOf(text);

@@ -303,7 +303,10 @@ One problem in /wrong.yaml.
 
   it.each([
     [['--seed', 'luck'], 'It must be a whole number from 0'],
-    [['--duration', 'long'], 'It must be a time above 0, got "long"'],
+    [
+      ['--duration', 'long'],
+      'It must be a time above 0 with its unit, such as 250ms, 10s, 1m, 1h, 1d or 1w, got "long"',
+    ],
     [['--columns', '10'], 'It must be a whole number from 40 to 400.'],
   ])('%j is told as a slip of the command line', async (args, told) => {
     const command = simulateCommand()

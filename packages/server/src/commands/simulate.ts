@@ -1,7 +1,8 @@
 /** `sluice simulate`: a scenario in simulated time, drawn, and its claims put to the proof. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type Duration, parseDuration, SluiceError } from 'sluice';
+import { SluiceError } from 'sluice';
 import { interruptedCode, type SimulateOptions, simulate } from '../simulate/simulate.ts';
+import { typedTime } from '../terminal/typed-time.ts';
 
 export function simulateCommand(): Command {
   return new Command('simulate')
@@ -82,7 +83,7 @@ const columnsOf = (text: string) => whole(text, 40, 400);
 /** The scenario reads it; here it is only looked at, so that a slip is told as one of the command line. */
 function timeOf(text: string): string {
   try {
-    parseDuration(text as Duration, 'It');
+    typedTime(text, 'It');
     return text;
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error;

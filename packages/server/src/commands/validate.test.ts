@@ -188,3 +188,21 @@ test('the command takes a file, or --config, and sets the exit code', async () =
   const help = validateCommand().helpInformation();
   for (const flag of ['[file]', '--envoy-config', '--json', '--schema']) expect(help).toContain(flag);
 });
+
+test('a file and --config are two files, of which one would not be looked at', async () => {
+  const { write } = process.stderr;
+  const before = process.exitCode;
+  let said = '';
+  process.stderr.write = (text) => {
+    said += text;
+    return true;
+  };
+  try {
+    await validateCommand().parseAsync([at('good.yaml'), '--config', at('bad.yaml')], { from: 'user' });
+    expect(process.exitCode).toBe(2);
+  } finally {
+    process.stderr.write = write;
+    process.exitCode = before;
+  }
+  expect(said.replaceAll(folder, '')).toBe('--config is the same as [file]: give /good.yaml or --config /bad.yaml.\n');
+});

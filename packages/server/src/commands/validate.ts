@@ -140,6 +140,11 @@ Variables of the environment count as they would for "serve". Exit code 0: valid
     )
     .action((file: string | undefined, flags: ValidateOptions & { readonly config?: string }) => {
       const { env: environment, stdout, stderr } = process;
+      if (file !== undefined && flags.config !== undefined) {
+        stderr.write(`--config is the same as [file]: give ${file} or --config ${flags.config}.\n`);
+        process.exitCode = 2;
+        return;
+      }
       process.exitCode = validate({ ...flags, file: file ?? flags.config }, { environment, stdout, stderr });
     });
 }

@@ -1,9 +1,6 @@
 /** The problems of one reading, each told where its value came from: a line of the file, a variable, or the command line. */
-import { type Path, type Problem, pathText } from './problem.ts';
+import { firstProblems, type Path, type Problem, pathText } from './problem.ts';
 import type { YamlSource } from './yaml-source.ts';
-
-/** More are not told: a file that is no configuration at all would be wrong in every line. */
-const mostProblems = 100;
 
 /** Where a setting came from that the file does not decide. */
 export interface Origin {
@@ -56,12 +53,7 @@ export function problemList(
       const inOrder = [...problems].sort(
         (a, b) => rank(a, file) - rank(b, file) || a.line - b.line || a.column - b.column,
       );
-      if (inOrder.length <= mostProblems) return inOrder;
-      const more = inOrder.length - mostProblems;
-      return [
-        ...inOrder.slice(0, mostProblems),
-        { file, line: 0, column: 0, path: '', message: `There are ${more} more problems.` },
-      ];
+      return firstProblems(inOrder, (message) => ({ file, line: 0, column: 0, path: '', message }));
     },
   };
 }

@@ -12,6 +12,16 @@ export interface Problem {
   readonly message: string;
 }
 
+/** More are not told: a file that is no configuration at all would be wrong in every line. */
+const mostProblems = 100;
+
+/** The first of them, and how many more there are. */
+export function firstProblems<T>(problems: readonly T[], problemOf: (message: string) => T): T[] {
+  const more = problems.length - mostProblems;
+  if (more <= 0) return [...problems];
+  return [...problems.slice(0, mostProblems), problemOf(`There are ${more} more problems.`)];
+}
+
 export type Path = readonly (string | number)[];
 
 /** `rules[1].tiers.free`, and `match["a b"]` for names that are not words. */

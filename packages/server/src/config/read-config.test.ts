@@ -206,6 +206,19 @@ test('a file that is wrong in every line is told so a hundred times at most', ()
   expect(problems.at(-1)?.message).toBe('There are 400 more problems.');
 });
 
+test('nor is a file told more often that is no YAML in any line', () => {
+  const problems = problemsOf({ text: '\ta: [x\n'.repeat(500) });
+  expect(problems).toHaveLength(101);
+  expect(problems.at(-1)).toMatchObject({ line: 0, message: 'There are 401 more problems.' });
+});
+
+test('a byte order mark is no column, and is not shown', () => {
+  writeFileSync(join(folder, 'marked.yaml'), '\uFEFFrule: []\n');
+  const path = join(folder, 'marked.yaml');
+  const read = readConfig({ path });
+  expect(read).toMatchObject({ problems: [{ line: 1, column: 1 }], sources: { [path]: 'rule: []\n' } });
+});
+
 describe('a file that cannot be read is a problem without a line', () => {
   test.each([
     ['nowhere.yaml', 'The file cannot be read: it does not exist.'],

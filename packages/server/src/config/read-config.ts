@@ -19,7 +19,7 @@ import { settings } from './settings.ts';
 import { structureProblems } from './structure.ts';
 import { joinedContent, watchedPath } from './watched-content.ts';
 import { whyNot } from './why-not.ts';
-import { largestFileBytes, readYaml } from './yaml-source.ts';
+import { byteOrderMark, largestFileBytes, readYaml } from './yaml-source.ts';
 
 export interface ReadConfigOptions {
   /** The file. Default: the one that `SLUICE_CONFIG` names; without either there is none, and there are no rules. */
@@ -105,10 +105,12 @@ function checkForm(data: Data, list: ProblemList): ReadRules {
   const form = structureProblems(data);
   const { rules, problems: ofRules } = readRules(data, form);
   const heard = new Set<string>();
+  // A file made by a program may be wrong in each of its thousands of rules: places are looked up, not searched for.
+  const saidByForm = new Set(form.filter(({ kind }) => kind !== 'value').map(({ path }) => pathText(path)));
   for (const { path, message, part } of ofRules) {
     const place = pathText(path);
     // A text where a number belongs is best said in the words of the schema; the library knows what numbers are for.
-    if (form.some((other) => other.kind !== 'value' && pathText(other.path) === place)) continue;
+    if (saidByForm.has(place)) continue;
     heard.add(place);
     list.add(path, message, part);
   }
@@ -122,7 +124,7 @@ function readText(path: string): { readonly text: string } | { readonly problem:
   try {
     const { size } = statSync(path);
     if (size > largestFileBytes) return { problem: `The file has ${size} bytes; the most is ${largestFileBytes}.` };
-    const text = readFileSync(path, 'utf8');
+    const text = readFileSync(path, 'utf8').replace(byteOrderMark, '');
     // An editor that writes in place leaves an empty file for a moment. Taken at its word it would lift every limit.
     if (text.trim() === '') return { problem: 'The file is empty. For a service without rules write "rules: []".' };
     return { text };

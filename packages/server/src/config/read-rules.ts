@@ -25,11 +25,17 @@ export function readRules(
   const problems: RuleProblem[] = [];
   const rules: Rule[] = [];
   const firstOf = new Map<string, number>();
+  const wrongOf = new Map<Path[number] | undefined, StructureProblem[]>();
+  for (const problem of form) {
+    if (problem.path[0] !== 'rules') continue;
+    const [, i] = problem.path;
+    wrongOf.set(i, [...(wrongOf.get(i) ?? []), problem]);
+  }
   list.forEach((entry, i) => {
     const at: Path = ['rules', i];
     if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return;
     const rule = entry as Data;
-    const wrong = form.filter(({ path }) => path[0] === 'rules' && path[1] === i);
+    const wrong = wrongOf.get(i) ?? [];
     const found = policyProblems(without(rule, wrong));
     problems.push(...found.map((problem) => ({ ...problem, path: [...at, ...problem.path] })));
     if (wrong.length === 0 && found.length === 0) {

@@ -4,6 +4,7 @@
  * What the parser says is turned into our words, and never quotes the file: what stands there may be a secret.
  */
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -17,7 +18,7 @@ import {
   visit,
   type YAMLError,
 } from 'yaml';
-import { type Path, pathText } from './problem.ts';
+import { firstProblems, type Path, pathText } from './problem.ts';
 
 export interface Position {
   readonly line: number;
@@ -39,6 +40,9 @@ export interface YamlSource {
 
 /** Larger files are not read: no list of rules is, and a wrong path may lead anywhere. */
 export const largestFileBytes = 4 * 1024 * 1024;
+
+/** Some editors begin a file with it. Nobody sees it, and no column counts it. */
+export const byteOrderMark = /^\uFEFF/;
 
 /** How often aliases may repeat what they stand for; a few lines of aliases of aliases could fill the memory. */
 const mostAliases = 1000;
@@ -90,23 +94,34 @@ export function readYaml(text: string): YamlSource {
       path: '',
       message: syntaxMessage(error),
     }));
+    // What each alias stands for: asked one by one, the parser would go through the whole file for each.
+    const meanings: Meanings = new Map();
+    const anchored = new Map<string, Node>();
+    const merges: { readonly key: Scalar; readonly value: unknown }[] = [];
     visit(document, {
-      Alias(_, alias) {
-        if (alias.resolve(document) !== undefined) return;
-        wrong.push({ ...at(alias.range?.[0] ?? 0), path: '', message: wordsByCode.BAD_ALIAS as string });
+      Value(_, node) {
+        if (node.anchor) anchored.set(node.anchor, node);
       },
-      // The parser takes any value after the merge key, and would find out only later, when it no longer knows where.
+      Alias(_, alias) {
+        const meant = anchored.get(alias.source);
+        if (meant !== undefined) meanings.set(alias, meant);
+        else wrong.push({ ...at(alias.range?.[0] ?? 0), path: '', message: wordsByCode.BAD_ALIAS as string });
+      },
       Pair(_, { key, value }) {
-        if (!isMergeKey(key) || canBeMerged(value, document)) return;
-        wrong.push({ ...at(key.range?.[0] ?? 0), path: '<<', message: wrongMerge });
+        if (isMergeKey(key)) merges.push({ key, value });
       },
     });
-    const problems = wrong.filter(({ line }, i) => wrong.findIndex((other) => other.line === line) === i);
-    if (problems.length > 0) return { data: undefined, problems, positionOf: () => at(0) };
+    // The parser takes any value after the merge key, and would find out only later, when it no longer knows where.
+    for (const { key, value } of merges) {
+      if (!canBeMerged(value, meanings)) wrong.push({ ...at(key.range?.[0] ?? 0), path: '<<', message: wrongMerge });
+    }
+    const lines = new Set<number>();
+    const problems = wrong.filter(({ line }) => !lines.has(line) && lines.add(line));
+    if (problems.length > 0) return { data: undefined, problems: told(problems), positionOf: () => at(0) };
     return {
       data: document.toJS({ maxAliasCount: mostAliases }),
-      problems: fieldsGivenTwice(document, at),
-      positionOf: (path, part) => at(offsetOf(document, path, part)),
+      problems: told(fieldsGivenTwice(document, at)),
+      positionOf: (path, part) => at(offsetOf(document.contents, path, part, meanings)),
     };
   } catch (error) {
     // The parser descends by calls: brackets in brackets in brackets end at the bottom of the stack.
@@ -121,6 +136,12 @@ export function readYaml(text: string): YamlSource {
   }
 }
 
+type Meanings = Map<Alias, Node>;
+
+function told(problems: readonly SourceProblem[]): SourceProblem[] {
+  return firstProblems(problems, (message) => ({ line: 0, column: 0, path: '', message }));
+}
+
 const wrongMerge = 'What is merged with "<<" must be a map, or an alias of one.';
 
 /** The parser's own mark: in quotes it is a name like any other. */
@@ -129,11 +150,11 @@ function isMergeKey(key: unknown): key is Scalar {
 }
 
 /** A map, or a list of maps; each may be an alias. */
-function canBeMerged(value: unknown, document: Document): boolean {
-  const meant = isAlias(value) ? value.resolve(document) : value;
+function canBeMerged(value: unknown, meanings: Meanings): boolean {
+  const meant = isAlias(value) ? meanings.get(value) : value;
   // An alias of nothing is a problem of its own.
   if (meant === undefined || isMap(meant)) return true;
-  return isSeq(meant) && meant.items.every((item) => isMap(isAlias(item) ? item.resolve(document) : item));
+  return isSeq(meant) && meant.items.every((item) => isMap(isAlias(item) ? meanings.get(item) : item));
 }
 
 function syntaxMessage({ code, message }: YAMLError): string {
@@ -192,11 +213,11 @@ function nameOf(key: unknown): string {
  * The field's name, or its value where that begins on the line of the name. What is missing is told at the map it is missing in;
  * what a merge (`<<`) or an alias brought along, at the nearest place that the file itself has.
  */
-function offsetOf(document: Document, path: Path, part: 'name' | 'value'): number {
-  let node: unknown = document.contents;
+function offsetOf(contents: unknown, path: Path, part: 'name' | 'value', meanings: Meanings): number {
+  let node = contents;
   let offset = (node as Node | null)?.range?.[0] ?? 0;
   for (const [depth, step] of path.entries()) {
-    if (isAlias(node)) node = node.resolve(document);
+    if (isAlias(node)) node = meanings.get(node);
     const isLast = depth === path.length - 1;
     if (isSeq(node)) {
       node = node.items[Number(step)];

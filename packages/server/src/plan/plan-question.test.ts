@@ -28,7 +28,7 @@ describe('limits', () => {
   it.each([
     ['100', 'sliding-log', 'such as 100/1m, got "100"'],
     ['100/1m/2', 'sliding-log', 'such as 100/1m'],
-    ['100/soon', 'sliding-log', 'the window of --limit must be a time above 0'],
+    ['100/soon', 'sliding-log', 'The window of --limit must be a time above 0 with its unit'],
     ['x/1m', 'sliding-log', '--limit must be a number above 0'],
     ['100/1m', 'guessing', 'algorithm must be'],
   ])('refuse %s of %s', (text, algorithm, message) => {

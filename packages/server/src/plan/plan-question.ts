@@ -1,6 +1,7 @@
 /** What a plan is made for: the traffic, the promise, and everything about the cluster that cannot be measured beforehand. */
-import { type Duration, parseDuration, parsePolicy, SluiceError } from 'sluice';
+import { parsePolicy, SluiceError } from 'sluice';
 import { tellEveryMs } from '../cluster/replication.ts';
+import { typedTime } from '../terminal/typed-time.ts';
 
 export const clients = ['smart', 'redis', 'http', 'grpc'] as const;
 /** Who asks: `sluice/client`, any client of Redis Cluster, or whoever speaks HTTP or gRPC to any node. */
@@ -113,7 +114,7 @@ export function parseLimit(text: string, algorithm: string): PlanPolicy {
     throw new SluiceError('invalid-option', `--limit must be written such as 100/1m, got "${text}".`);
   }
   const limit = parseCount(count!, '--limit');
-  const windowMs = parseDuration(window as Duration, 'the window of --limit');
+  const windowMs = typedTime(window, 'The window of --limit');
   const { algorithm: known } = parsePolicy({ algorithm, limit, window: windowMs });
   return { algorithm: known, limit, window: windowMs };
 }

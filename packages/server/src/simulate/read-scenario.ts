@@ -8,7 +8,7 @@ import { dirname, resolve } from 'node:path';
 import { parseScenario, type Scenario, ScenarioError, type Traffic } from '@sluice/simulator';
 import { type Path, type Problem, pathText } from '../config/problem.ts';
 import { whyNot } from '../config/why-not.ts';
-import { largestFileBytes, readYaml, type YamlSource } from '../config/yaml-source.ts';
+import { byteOrderMark, largestFileBytes, readYaml, type YamlSource } from '../config/yaml-source.ts';
 import type { LogTraffic } from './read-log-traffic.ts';
 
 export interface ScenarioOverrides {
@@ -35,7 +35,7 @@ export async function readScenario(
   try {
     const { size } = statSync(file);
     if (size > largestFileBytes) return whole(`The file has ${size} bytes; the most is ${largestFileBytes}.`);
-    text = readFileSync(file, 'utf8');
+    text = readFileSync(file, 'utf8').replace(byteOrderMark, '');
   } catch (error) {
     return whole(`The file cannot be read: ${whyNot(error)}`);
   }

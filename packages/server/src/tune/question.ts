@@ -1,8 +1,9 @@
 /** What was asked of `sluice tune`, from the words of the command line. */
-import { type Duration, type Policy, parseDuration, parsePolicy, type Rule, SluiceError } from 'sluice';
+import { type Policy, parsePolicy, type Rule, SluiceError } from 'sluice';
 import type { Environment } from '../config/environment.ts';
 import { formatProblems } from '../config/format-problems.ts';
 import { readConfig } from '../config/read-config.ts';
+import { typedTime } from '../terminal/typed-time.ts';
 
 export function bad(message: string): SluiceError {
   return new SluiceError('invalid-option', message);
@@ -10,7 +11,7 @@ export function bad(message: string): SluiceError {
 
 /** `1m,1h`. */
 export function windowsOf(text: string): number[] {
-  const windowsMs = text.split(',').map((part) => parseDuration(part.trim() as Duration, '--window'));
+  const windowsMs = text.split(',').map((part) => typedTime(part.trim(), '--window'));
   return [...new Set(windowsMs)].sort((a, b) => a - b);
 }
 

@@ -459,7 +459,10 @@ describe('sluice tune', () => {
     [{ policy: '{"algorithm":"gcra","limit":0,"window":"1m"}' }, '--policy: limit must be a number above 0, got 0.'],
     [{ policy: '{"algorithm":"concurrency","limit":5}' }, 'policy.algorithm must be one that limits a rate'],
     [{ key: 'tenant' }, 'tenant'],
-    [{ window: '1 minute' }, '--window must be a time above 0, got "1 minute"'],
+    [
+      { window: '1 minute' },
+      '--window must be a time above 0 with its unit, such as 250ms, 10s, 1m, 1h, 1d or 1w, got "1 minute"',
+    ],
     [{ refuse: '120%' }, '--refuse must be a part of all such as 0.1%'],
     [{ of: 'bytes' }, '--of must be calls or clients, got "bytes".'],
     [{ algorithm: 'magic' }, 'algorithms must be some of'],

@@ -35,15 +35,22 @@ export type CallReader = (
   line: LogLine,
 ) => string | typeof withoutKey | undefined;
 
-export function callReader(split: FieldSplitter, slots: Slots, chosen: ChosenFields, ipv6Subnet: number): CallReader {
+export interface Calls {
+  readonly read: CallReader;
+  /** Whether one of the lines so far had a cost. */
+  hasCosts(): boolean;
+}
+
+export function callReader(split: FieldSplitter, slots: Slots, chosen: ChosenFields, ipv6Subnet: number): Calls {
   const time = slots.get(chosen.time)!;
   const readMoment = momentReader({ isMs: saysMs(chosen.time) });
   const status = chosen.status === undefined ? emptyRange() : slots.get(chosen.status)!;
   const costs = chosen.costs.map((name) => [name, slots.get(name)!] as const);
   const setRoute = routeSetter(chosen.route, slots);
   const nameClient = clientNamer(chosen.key, slots, ipv6Subnet);
+  let hasCosts = false;
 
-  return (bytes, start, end, line) => {
+  const read: CallReader = (bytes, start, end, line) => {
     const problem = split(bytes, start, end);
     if (problem !== undefined) return problem;
     const atMs = readMoment(time.bytes, time.start, time.end);
@@ -51,6 +58,7 @@ export function callReader(split: FieldSplitter, slots: Slots, chosen: ChosenFie
     line.atMs = atMs;
     line.cost = 1;
     if (costs.length > 0) {
+      hasCosts ||= costs.some(([, slot]) => !isMissing(slot));
       line.cost = costOf(costs);
       if (!(line.cost >= 0)) return notACost(costs);
     }
@@ -58,6 +66,7 @@ export function callReader(split: FieldSplitter, slots: Slots, chosen: ChosenFie
     setRoute(line.route);
     return nameClient(line.client, line.route) ? undefined : withoutKey;
   };
+  return { read, hasCosts: () => hasCosts };
 }
 
 function notATime(name: string, { bytes, start, end }: ByteRange): string {

@@ -1,6 +1,6 @@
 /** From the first lines to a reader of all: the format, the fields, and whoever reads them. */
 import { invalidOption } from '../invalid-option.ts';
-import { type CallReader, callReader, fieldsOf } from './call-reader.ts';
+import { type Calls, callReader, fieldsOf } from './call-reader.ts';
 import { type ChosenFields, chooseCombinedFields, chooseFields, type Missing } from './choose-fields.ts';
 import { combinedNames, combinedSplitter } from './combined-fields.ts';
 import { csvHeader, csvSplitter, tab, textsIn } from './csv-fields.ts';
@@ -12,10 +12,9 @@ import { behindNothing } from './line-begin.ts';
 import type { LogFormat, LogReaderOptions } from './options.ts';
 import { visible, visibleText } from './visible.ts';
 
-export interface LineFormat {
+export interface LineFormat extends Calls {
   readonly format: LogFormat;
   readonly fields: ChosenFields;
-  readonly read: CallReader;
   readonly csv: CsvRows | undefined;
 }
 
@@ -51,7 +50,7 @@ export function lineFormat(
   if (format !== 'json') {
     const fields = orThrow(chooseCombinedFields(options), [...combinedNames, 'route'], lines);
     const slots = slotsFor(fieldsOf(fields));
-    return { format, fields, read: callReader(combinedSplitter(slots), slots, fields, ipv6Subnet), csv: undefined };
+    return { format, fields, ...callReader(combinedSplitter(slots), slots, fields, ipv6Subnet), csv: undefined };
   }
   return jsonFormat(options, lines, isAll, ipv6Subnet);
 }
@@ -75,7 +74,7 @@ function jsonFormat(
   return {
     format: 'json',
     fields,
-    read: callReader(jsonSplitter(slots), slots, fields, ipv6Subnet),
+    ...callReader(jsonSplitter(slots), slots, fields, ipv6Subnet),
     csv: undefined,
   };
 }
@@ -99,7 +98,7 @@ function csvFormat(options: LogReaderOptions, lines: readonly Uint8Array[], ipv6
   return {
     format: 'csv',
     fields,
-    read: callReader(csvSplitter(slots, columns), slots, fields, ipv6Subnet),
+    ...callReader(csvSplitter(slots, columns), slots, fields, ipv6Subnet),
     csv: {
       header: isTabbed ? header : header.subarray(behindNothing(header, 0, header.length)),
       isTabbed,

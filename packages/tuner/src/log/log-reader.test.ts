@@ -133,6 +133,7 @@ describe('what cannot be made out', () => {
     ['JSON, no address',     '{"ts":1,"message":"hello"}\n', {}, 'The log has no field with an address. Its fields are ts, message.'],
     ['JSON, no user',        goodJson, { key: 'user' }, 'The log has no field with a user. Its fields are ts, ip, status, path.'],
     ['JSON, no such field',  goodJson, { key: 'tenant.id' }, 'No line of the log has the key "tenant.id".', `One of its lines: ${goodJson}`],
+    ['JSON, no such cost',   goodJson, { cost: 'tokens' }, 'No line of the log has the cost "tokens". Name another with cost; without it each call costs 1.'],
     ['JSON, no time',        '{"ip":"192.0.2.9","when":"noon"}', {}, 'The log has no field with a time. Its fields are ip, when. Name one of them with time.'],
     ['no JSON at all',       good, { format: 'json' }, 'No line of the log is an object of JSON.', `Its first line: ${good}`],
     ['no combined at all',   goodJson, { format: 'combined' }, 'The only line could not be read as combined: line 1 has no address', 'say which with format', goodJson],

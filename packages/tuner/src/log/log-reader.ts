@@ -117,6 +117,7 @@ class Reader implements LogReader {
     this.#lines.end();
     if (this.#format === undefined && this.#sample.length > 0) this.#decide(true);
     if (this.#readCount === 0) this.#refuseNothingRead();
+    else this.#refuseNoCost();
   }
 
   report(): ReadReport {
@@ -223,6 +224,15 @@ class Reader implements LogReader {
     return invalidOption(
       `No line of the log is shorter than ${longestLineBytes} bytes, which is the longest that is read. A log has one call per line: ` +
         `if it is one long list, cut it into lines first. Its first line begins with: ${visible(bytes, 0, bytes.length)}`,
+    );
+  }
+
+  /** Every call would count as one, and the answer look as if it were about costs. */
+  #refuseNoCost(): void {
+    const { cost } = this.#options;
+    if (cost === undefined || this.#format === undefined || this.#format.hasCosts()) return;
+    throw invalidOption(
+      `No line of the log has the cost "${cost}". Name another with cost; without it each call costs 1.`,
     );
   }
 
