@@ -44,7 +44,7 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 38_500,
+    ceilingBytes: 38_600,
   },
   { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_900 },
   {
@@ -56,7 +56,7 @@ const entries = [
   {
     name: 'rules with gcra',
     source: `import { gcra, rules } from 'sluice'; export { gcra, rules };`,
-    ceilingBytes: 16_600,
+    ceilingBytes: 16_700,
   },
   {
     name: 'fetch middleware with gcra',

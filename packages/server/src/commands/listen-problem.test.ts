@@ -33,12 +33,16 @@ it('names the setting of a port that is in use', async () => {
 it.each([
   ['203.0.113.7', 0],
   ['203.0.113.7', 6380],
-  ['no-such-host.invalid', 6380],
 ])('names the setting of an address that is not this machine’s: %s:%d', async (host, port) => {
   const error = await listen(host, port);
   expect(listenProblem(error, doorsAt(host, port))).toBe(
     `${host} (listen.resp) is no address of this machine. Choose one that is, such as --resp 0.0.0.0:${port} for all of them.`,
   );
+});
+
+it('tells doors on one port apart by their hosts', async () => {
+  const doors = doorsAt('203.0.113.7', 6380).map((door) => ({ ...door, address: { ...door.address, port: 6380 } }));
+  expect(listenProblem(await listen('203.0.113.7', 6380), doors)).toContain('203.0.113.7 (listen.resp) is no address');
 });
 
 it('passes on what is not about listening', () => {

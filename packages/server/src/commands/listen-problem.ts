@@ -12,10 +12,10 @@ export interface AskedDoor {
 /** Of an error that is none of listening, its message. */
 export function listenProblem(error: unknown, doors: readonly AskedDoor[]): string {
   const { code, port, message } = error as NodeJS.ErrnoException & { port?: number };
+  const isPort = ({ address }: AskedDoor) => port !== undefined && port !== 0 && address?.port === port;
+  const isHost = ({ address }: AskedDoor) => address !== undefined && message.includes(address.host);
   // Not every error knows its port, and where any free one was asked for it says nothing; but the host is in its words.
-  const door =
-    doors.find(({ address }) => port !== undefined && port !== 0 && address?.port === port) ??
-    doors.find(({ address }) => address !== undefined && message.includes(address.host));
+  const door = doors.find((one) => isPort(one) && isHost(one)) ?? doors.find(isPort) ?? doors.find(isHost);
   const setting = door === undefined ? '' : ` (${door.setting})`;
   const flag = door?.flag ?? doors[0]?.flag;
   switch (code) {

@@ -1,5 +1,5 @@
 /** The problems of one reading, each told where its value came from: a line of the file, a variable, or the command line. */
-import { firstProblems, type Path, type Problem, pathText } from './problem.ts';
+import { type Path, type Problem, pathText } from './problem.ts';
 import type { YamlSource } from './yaml-source.ts';
 
 /** Where a setting came from that the file does not decide. */
@@ -50,10 +50,7 @@ export function problemList(
     },
     has: (...path) => places.some((place) => path.every((step, i) => place[i] === step)),
     all() {
-      const inOrder = [...problems].sort(
-        (a, b) => rank(a, file) - rank(b, file) || a.line - b.line || a.column - b.column,
-      );
-      return firstProblems(inOrder, (message) => ({ file, line: 0, column: 0, path: '', message }));
+      return [...problems].sort((a, b) => rank(a, file) - rank(b, file) || a.line - b.line || a.column - b.column);
     },
   };
 }

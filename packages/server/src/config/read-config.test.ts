@@ -206,6 +206,13 @@ test('a file that is wrong in every line is told so a hundred times at most', ()
   expect(problems.at(-1)?.message).toBe('There are 400 more problems.');
 });
 
+test('nor more often where fields are given twice as well', () => {
+  const rule = (i: number) => `  - { name: r${i}, name: s${i}, key: ip, algorithm: gcra, limit: 1, windw: 1m }\n`;
+  const problems = problemsOf({ text: `rules:\n${Array.from({ length: 300 }, (_, i) => rule(i)).join('')}` });
+  expect(problems).toHaveLength(101);
+  expect(problems.filter(({ message }) => message.includes('more problems'))).toHaveLength(1);
+});
+
 test('nor is a file told more often that is no YAML in any line', () => {
   const problems = problemsOf({ text: '\ta: [x\n'.repeat(500) });
   expect(problems).toHaveLength(101);

@@ -12,7 +12,7 @@ import { dirname, resolve } from 'node:path';
 import { buildConfig } from './build-config.ts';
 import type { Config } from './config.ts';
 import { configVariable, type Environment, type GivenSetting, readEnvironment, typedValue } from './environment.ts';
-import { type Path, type Problem, pathText } from './problem.ts';
+import { firstProblems, type Path, type Problem, pathText } from './problem.ts';
 import { type Origin, type ProblemList, problemList } from './problem-list.ts';
 import { type ReadRules, readRules } from './read-rules.ts';
 import { settings } from './settings.ts';
@@ -89,7 +89,14 @@ export function readConfig(options: ReadConfigOptions = {}): ReadConfigResult {
     isFromFile: (setting) => !origins.has(setting),
     folder: path === undefined ? process.cwd() : dirname(resolve(path)),
   });
-  const problems = [...fromSource, ...list.all(), ...wrongVariables];
+  const inFile = firstProblems([...fromSource, ...list.all()], (message) => ({
+    file,
+    line: 0,
+    column: 0,
+    path: '',
+    message,
+  }));
+  const problems = [...inFile, ...wrongVariables];
   if (problems.length > 0) return { problems, sources };
   const files = [...own, ...build.watched];
   return {

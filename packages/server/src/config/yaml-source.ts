@@ -120,7 +120,7 @@ export function readYaml(text: string): YamlSource {
     if (problems.length > 0) return { data: undefined, problems: told(problems), positionOf: () => at(0) };
     return {
       data: document.toJS({ maxAliasCount: mostAliases }),
-      problems: told(fieldsGivenTwice(document, at)),
+      problems: fieldsGivenTwice(document, at),
       positionOf: (path, part) => at(offsetOf(document.contents, path, part, meanings)),
     };
   } catch (error) {

@@ -8,7 +8,7 @@
  * What was really used is always charged: a commit after the end still takes what the reservation no longer covers.
  */
 import type { CallOptions, TimeOptions } from '../algorithms/algorithm.ts';
-import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Answer, andThen, answering, isPromise, type Mode, type Reply } from '../vocabulary/answer.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
@@ -69,7 +69,7 @@ export function reservations(
         if (pending.endsMs > now(options)) break;
         forget(expiresMs, pending);
         const reply = pending.refund();
-        if (reply instanceof Promise) reply.catch(() => undefined);
+        if (isPromise(reply)) Promise.resolve(reply).catch(() => undefined);
       }
     }
   }

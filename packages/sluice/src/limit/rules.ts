@@ -7,7 +7,7 @@
 import { algorithmOf, canDelay, type TimeOptions } from '../algorithms/algorithm.ts';
 import { unsharedStore } from '../stores/memory/open-memory.ts';
 import { type Check, mustFit, type Operation, type Store } from '../stores/store.ts';
-import { type Answer, andThen, answering, type Mode, type Reply } from '../vocabulary/answer.ts';
+import { type Answer, andThen, answering, isPromise, type Mode, type Reply } from '../vocabulary/answer.ts';
 import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision, StoreFailureMode } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
@@ -169,8 +169,8 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
     throw new SluiceError('invalid-option', `Two rules are named "${twice}". Names must differ.`);
-  const isAllowed = listed(options.allow);
-  const isDenied = listed(options.deny);
+  const isAllowed = listed('allow', options.allow);
+  const isDenied = listed('deny', options.deny);
 
   // The store is told of every policy now: what it never forgot it need not fear to have forgotten. Together, because one that is
   // not connected yet would fail once for each, and whoever counts its failures would no longer ask it when it is.
@@ -181,7 +181,7 @@ export function rules<M extends Mode = 'sync'>(list: readonly Rule[], options: R
     const some = peeks.slice(told, told + mostTold);
     const reply: Answer<unknown> = store.apply(some, store.mode === 'sync' ? sinceMs : undefined);
     // A store that cannot answer yet says so to those who ask for something.
-    if (reply instanceof Promise) reply.catch(() => undefined);
+    if (isPromise(reply)) Promise.resolve(reply).catch(() => undefined);
   }
 
   /** The caller's own time, else that of the rules' clock; without one the store knows the time. */
@@ -377,7 +377,7 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
     oneOf('onStoreFailure', rule.onStoreFailure, ['closed', 'open', 'local']);
     oneOf('shadow', rule.shadow, [true, false]);
     const matches = matcher(match);
-    const skips = skip === undefined ? () => false : matcher(skip);
+    const skips = skip === undefined ? () => false : matcher(skip, 'skip');
     return {
       rule,
       applies: (subject) => matches(subject) && !skips(subject),
@@ -416,8 +416,8 @@ function keyIn(subject: Subject, { applies, keyOf }: ReadRule): string | undefin
   return key === undefined || key === null ? undefined : String(key);
 }
 
-function listed(matches: Match | readonly Match[] = []): (subject: Subject) => boolean {
-  const tests = (Array.isArray(matches) ? matches : [matches]).map((match: Match) => matcher(match));
+function listed(name: string, matches: Match | readonly Match[] = []): (subject: Subject) => boolean {
+  const tests = (Array.isArray(matches) ? matches : [matches]).map((match: Match) => matcher(match, name));
   return (subject) => tests.some((test) => test(subject));
 }
 

@@ -136,6 +136,9 @@ describe('a match', () => {
   it('that is a function answers at once: a promise would be a yes to everything', () => {
     const later = matcher((async () => false) as never);
     expect(() => later({})).toThrow('match must be answered at once, got "[object Promise]".');
+    // One that fails as well is nobody's unhandled rejection: the test runner would tell of it.
+    const failing = matcher((async () => Promise.reject(new Error('no'))) as never, 'skip');
+    expect(() => failing({})).toThrow('skip must be answered at once');
   });
 
   it('refuses what is neither', () => {

@@ -84,10 +84,10 @@ export function joinKey(parts: readonly string[]): string {
   return parts.map((part) => part.replaceAll('%', '%25').replaceAll('|', '%7C')).join('|');
 }
 
-/** The function behind a `match`. */
-export function matcher(match: Match | undefined): (subject: Subject) => boolean {
+/** The function behind a `match`, or what is written like one. */
+export function matcher(match: Match | undefined, name = 'match'): (subject: Subject) => boolean {
   if (match === undefined) return () => true;
-  if (typeof match === 'function') return atOnce('match', match);
+  if (typeof match === 'function') return atOnce(name, match);
   if (typeof match !== 'object' || match === null || Array.isArray(match))
     throw invalid('match', 'an object of fields, or a function', match);
   const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
@@ -104,8 +104,10 @@ export function matcher(match: Match | undefined): (subject: Subject) => boolean
 function atOnce<T>(field: string, ask: (subject: Subject) => T): (subject: Subject) => T {
   return (subject) => {
     const said = ask(subject);
-    if (isPromise(said)) throw invalid(field, 'answered at once', `${said}`);
-    return said;
+    if (!isPromise(said)) return said;
+    // Whether it comes true or not, nobody waits for it.
+    Promise.resolve(said).catch(() => undefined);
+    throw invalid(field, 'answered at once', `${said}`);
   };
 }
 

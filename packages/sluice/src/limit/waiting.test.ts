@@ -100,6 +100,22 @@ describe('waiting', () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it('gives up as the last in line without cutting the others off: they are still woken, and nobody comes in ahead of them', async () => {
+    const { limit, done, wait, advance } = begin();
+    for (const name of ['a', 'b']) void wait(name);
+    void wait('hurried', { maxWaitMs: 400 });
+    await settle();
+    await advance(400);
+    expect(done).toEqual(['a goes at 0', 'hurried max-wait at 400']);
+    void wait('late');
+    await settle();
+    limit.reset('key');
+    await settle();
+    expect(done.slice(2)).toEqual(['b goes at 400']);
+    await advance(1000);
+    expect(done.slice(3)).toEqual(['late goes at 1400']);
+  });
+
   it('gives up in line without letting a small cost behind it past a large one ahead', async () => {
     const clock = new TestClock();
     const limit = limiter(gcra({ limit: 10, window: '10s' }), { clock });

@@ -67,10 +67,12 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
       return await ask(key, cost, endMs, signal);
     } finally {
       leave();
-      if (lines.get(key) === end) {
+      // Not before those ahead have left too: they may still wait to be woken.
+      void end.then(() => {
+        if (lines.get(key) !== end) return;
         lines.delete(key);
         heads.delete(key);
-      }
+      });
     }
   }
 

@@ -77,7 +77,9 @@ function follower(asked: string, queryNow: () => URLSearchParams) {
     leave,
     /** The page was set aside as it is, and is shown again. */
     comeBack() {
-      if (waiting !== undefined) waiting = setTimeout(write, 300);
+      if (waiting === undefined) return;
+      clearTimeout(waiting);
+      waiting = setTimeout(write, 300);
     },
     end: leave,
   };

@@ -353,6 +353,22 @@ describe('counts', () => {
     expect(messages.flatMap(({ used }) => [...used.values()]).reduce((sum, cost) => sum + cost)).toBe(9);
   });
 
+  it('of a request that is sent again are told once, also where another policy is in force by then', async () => {
+    const { exchange, messages } = kept();
+    const clock = new TestClock(1_000_000);
+    const layer = approximate({ exchange, clock, instances: 2 });
+    const api = limiter(policy, { store: layered(memoryStore({ clock }), layer), name: 'api' });
+    const send = () => api.check('key', { cost: 2, requestId: 'same' });
+    // Before the first reply there is only the share.
+    const first = send();
+    expect(first.degraded).toBe('local');
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    expect(api.peek('key', 0).degraded).toBeUndefined();
+    expect(send()).toEqual(first);
+    await layer.close();
+    expect(messages.flatMap(({ used }) => [...used.values()])).toEqual([2]);
+  });
+
   it('that find no room here, or no limit of that name, are said to be uncounted', async () => {
     const { instances, pass } = fleet(2, 1);
     const [one, two] = instances as [Instance, Instance];

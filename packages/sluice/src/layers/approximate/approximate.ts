@@ -11,6 +11,7 @@
  * each instance has its static share, and what it used meanwhile is told when the exchange is back.
  */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
+import { answerOnce } from '../../stores/answer-once.ts';
 import { noRoom } from '../../stores/memory/namespace.ts';
 import type { Check, Store } from '../../stores/store.ts';
 import { backgroundClock, type Clock, checkClock, monotonicClock } from '../../vocabulary/clock.ts';
@@ -92,8 +93,8 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   const mustBeOnly = oneStore('approximate');
   const closing = new AbortController();
   const background = clock === monotonicClock ? backgroundClock : clock;
-  // Answers to requests with an id: the store answers one that is sent again with the same list.
-  const booked = new WeakSet<Decision[]>();
+  // By what was asked: what is in force instead may be another when a request is sent again.
+  const decideOnce = answerOnce(() => clock.now(), decide);
 
   const counts = { exchanges: 0, failures: 0, told: 0, heard: 0, uncounted: 0 };
   let lastError: unknown;
@@ -126,14 +127,14 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
   // --- Deciding.
 
   function apply(checks: readonly Check[], atMs?: number, requestId?: string): Decision[] {
-    const decisions = decide(checks, atMs, requestId);
+    const decisions = decideOnce(checks, atMs, requestId);
     // After the call: what it used goes out with the first message.
     dozing?.abort();
     if (!running && !closing.signal.aborted) running = run();
     return decisions;
   }
 
-  function decide(checks: readonly Check[], atMs?: number, requestId?: string): Decision[] {
+  function decide(checks: readonly Check[], atMs?: number): Decision[] {
     calledMs = clock.now();
     const lost = isLost(calledMs);
     for (const check of checks) {
@@ -149,19 +150,17 @@ export function approximate(options: ApproximateOptions): ApproximateLayer {
     const hasRoom = checks.map((check) => usage.hasRoomFor(idOf(check)));
     const isHomeless = checks.map(({ operation, shadow }, i) => takes(operation) && !shadow && !hasRoom[i]);
     if (isHopeless.includes(true) || isHomeless.includes(true)) return refuse(checks, isHopeless, isHomeless);
-    const penalty = checks.find(({ operation }, i) => operation === 'penalize' && !hasRoom[i]);
+    const penalty = checks.find(({ operation, shadow }, i) => operation === 'penalize' && !shadow && !hasRoom[i]);
     if (penalty) throw noRoom(penalty.key);
     const decisions = store!.apply(
       checks.map((check, i) => ({ ...check, policy: inForce[i] ?? check.policy })),
       atMs,
-      requestId,
     );
     const isGo = decisions.every(({ allowed }, i) => allowed || checks[i]!.shadow || !isQuestion(checks[i]!.operation));
-    if (isGo && !booked.has(decisions)) {
+    if (isGo) {
       // A shadow rule refuses nobody, also where there is no room for what it counts.
       for (const [i, check] of checks.entries()) if (!check.shadow || hasRoom[i]) book(check, decisions[i]!);
     }
-    if (requestId !== undefined) booked.add(decisions);
     return decisions.map((decision, i) => described(decision, checks[i]!, lost));
   }
 

@@ -748,6 +748,19 @@ describe('forgetName', () => {
     expect(allowed()).toBe(false);
   });
 
+  it('succeeds once a block is over, and lets nobody in whom the clock steps back behind that', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = memoryStore({ clock });
+    const check = { name: 'n', key: 'ann', policy: loose, cost: 1 };
+    store.apply([{ ...check, operation: 'block', durationMs: 5000 }]);
+    clock.advance(4999);
+    expect(store.forgetName('n')).toBe(false);
+    clock.advance(1);
+    expect(store.forgetName('n')).toBe(true);
+    clock.advance(-100);
+    expect(store.apply([check])[0]!.allowed).toBe(false);
+  });
+
   it('keeps what somebody holds: a block, a reservation, a limiter of that name', () => {
     const clock = new TestClock();
     const store = memoryStore({ clock });

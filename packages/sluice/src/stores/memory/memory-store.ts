@@ -25,8 +25,9 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store<'sync'> {
   stats(): Readonly<MemoryStoreStats>;
   /**
-   * Forgets a name, and what a name takes, once nothing that was granted under it counts any more: no key, no block, no reservation. False where
-   * something still does, or a limiter has the name. For names that come with requests: those that nobody uses need not stay.
+   * Forgets a name, and what a name takes, once nothing that was granted under it counts any more: no key, and no block. False where
+   * something still does, a limiter has the name, or something was ever reserved under it. For names that come with requests: those that nobody uses
+   * need not stay.
    */
   forgetName(name: string): boolean;
   /** Everything held, as plain data that survives JSON. */

@@ -23,6 +23,8 @@ export interface Room {
   make(newcomers: number, strict: boolean | undefined, moment: Moment): boolean;
   keep(table: Table, key: string, row: Float64Array): void;
   forget(table: Table, key: string): void;
+  /** The key whose row was found last is forgotten; it is known that it was not charged after `chargedMs`. */
+  dropped(table: Table, chargedMs: number, nowMs: number): void;
 }
 
 export interface MemoryStoreStats {
@@ -65,6 +67,7 @@ export function roomFor(maxKeys = 1_000_000): Room {
     forget(table, key) {
       if (table.rows.delete(key)) stats.keys -= 1;
     },
+    dropped,
     make(newcomers, strict, moment) {
       const most = maxKeys - newcomers;
       if (stats.keys <= most) {
@@ -136,7 +139,6 @@ export function roomFor(maxKeys = 1_000_000): Room {
     }
   }
 
-  /** The key whose row was found last is forgotten; it is known that it was not charged after `chargedMs`. */
   function dropped({ past, rows }: Table, chargedMs: number, nowMs: number): void {
     stats.keys -= 1;
     past.unknownBeforeMs = Math.max(past.unknownBeforeMs, chargedMs);
