@@ -44,7 +44,7 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 38_600,
+    ceilingBytes: 38_700,
   },
   { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 13_900 },
   {
@@ -61,7 +61,7 @@ const entries = [
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 33_500,
+    ceilingBytes: 33_600,
   },
   {
     name: 'resilientFetch',

@@ -69,6 +69,7 @@ export function overridesOf(rule: string, clock: Clock) {
       const { expiresIn, ...fields } = override;
       if (Object.keys(fields).length === 0) throw invalid('override', 'a change of limit, window or burst', override);
       const leftMs = expiresIn === undefined ? Number.POSITIVE_INFINITY : parseDuration(expiresIn, 'expiresIn');
+      if (endMs !== undefined && !(endMs > Number.NEGATIVE_INFINITY)) throw invalid('expiresAtMs', 'a time', endMs);
       const expiresAtMs = endMs ?? clock.now() + leftMs;
       for (const policy of policies) overridden(policy, override);
       // A policy that is a function is not there to be tried on.

@@ -16,6 +16,13 @@ import { type Rules, rules } from './rules.ts';
 const perMinute = (limit: number) => slidingLog({ limit, window: '1m' });
 
 describe('rules', () => {
+  it('refuse a key that is an object: it would be one for everybody', () => {
+    const limits = rules([
+      { name: 'r', key: (({ user }: { user: string }) => ({ user })) as never, policy: perMinute(1) },
+    ]);
+    expect(() => limits.check({ user: 'ann' })).toThrow('key must be text or a number');
+  });
+
   it('pass only together, and name the one that bit', () => {
     const limits = rules([
       { name: 'global', policy: perMinute(100) },
@@ -611,6 +618,13 @@ describe('overrides', () => {
     );
     limits.override('per-ip', '2001:db8::/56', { limit: 3 });
     expect(limits.check({ ip: '2001:db8::1' }).tightest).toMatchObject({ limit: 3 });
+  });
+
+  it('have an end that is a time', () => {
+    const limits = rules([{ name: 'r', key: 'user', policy: perMinute(1) }]);
+    expect(() => limits.override('r', 'ann', { limit: 3 }, Number.NaN)).toThrow('expiresAtMs must be a time, got NaN.');
+    expect(() => limits.override('r', 'ann', { limit: 3 }, 'soon' as never)).toThrow('expiresAtMs must be a time');
+    expect(limits.overrides()).toEqual([]);
   });
 
   it('can be brought back with their end', () => {

@@ -413,6 +413,8 @@ function mustBeObject(call: RulesCall): void {
 /** The key of a subject under a rule that applies to it. A function may say null, or give a number. */
 function keyIn(subject: Subject, { applies, keyOf }: ReadRule): string | undefined {
   const key: unknown = applies(subject) ? keyOf(subject) : undefined;
+  if (typeof key === 'object' && key !== null)
+    throw invalid('key', 'text or a number', key, 'An object is the same text for all.');
   return key === undefined || key === null ? undefined : String(key);
 }
 
