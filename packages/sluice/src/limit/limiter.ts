@@ -194,9 +194,6 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   return {
     name,
-    get policy() {
-      return current;
-    },
     ...answering(store.mode, {
       check,
       allow,
@@ -212,6 +209,10 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       reserve,
       ...algorithm.methods?.(run, store.mode),
     }),
+    // Behind the spread: before it, the engine would make a dictionary of the object, and look each method up by its name.
+    get policy() {
+      return current;
+    },
     async wait(key: string, call?: WaitOptions) {
       mustSupport(algorithm, 'wait');
       return line.wait(key, call);

@@ -65,6 +65,16 @@ export class DirectCheck implements DirectChecks {
   }
 
   allow(key: string, cost: number): boolean | undefined {
+    const { table } = this;
+    const { step, rows } = table;
+    if (step !== undefined && cost > 0 && cost <= most && this.blocked.size === 0) {
+      const at = rows.findRecent(key);
+      if (at >= 0) return step(rows.cells, at, table.numbers, cost, this.moments.read(table.isStrict)) === 0;
+    }
+    return this.allowAnew(key, cost);
+  }
+
+  private allowAnew(key: string, cost: number): boolean | undefined {
     const waitMs = this.call(key, this.table.rows.find(key), cost);
     return waitMs === notDirect ? undefined : waitMs === 0;
   }

@@ -42,13 +42,13 @@ export class Moments implements Moment {
     const nowMs = this.reading(strict);
     this.isClock = true;
     this.nowMs = nowMs;
-    this.happen();
+    if (nowMs > this.happenedMs) this.happenedMs = nowMs;
     return nowMs;
   }
 
   private reading(strict: boolean): number {
     const { clock } = this;
-    return checkTime(clock.recent && !strict ? clock.recent() : clock.now(), 'the time of the clock');
+    return checkTime(clock.recent !== undefined && !strict ? clock.recent() : clock.now(), 'the time of the clock');
   }
 
   private happen(): void {

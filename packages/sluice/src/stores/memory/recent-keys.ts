@@ -2,31 +2,33 @@
  * Where the rows of keys asked for a moment ago are. A string that comes again carries the engine's own hash, and a map of
  * few strings then answers faster than the keyed hash can be worked out.
  *
+ *      key ──► number of its seat ──► segment and place of the row
+ *
+ * Rows move when others come and go. A row that is remembered has a seat, and whoever moves the row tells its seat.
+ *
  * It helps with few keys that come often and only costs with many that come rarely, so it watches itself: misses use up
  * its patience, hits restore it; without any it is closed, and tried again after a while.
  */
-import type { Segment } from './segment.ts';
-
 const most = 16_384;
-const mostPatience = 256;
-const missCosts = 4;
+// Enough to find a seat for as many keys as there are seats for. A miss costs about twice what a hit saves.
+const mostPatience = 65_536;
+const missCosts = 2;
 const triedAgainAfter = 8192;
+const trialPatience = 256;
 
-// What is remembered of a key, in four numbers: rows move when others come and go, and their hashes move with them, so the
-// hash says whether the row is still there.
-const SEGMENT = 0;
-const PLACE = 1;
-const LOW = 2;
-const HIGH = 3;
-const WIDTH = 4;
+// In numbers rather than objects: what many keys need at each call has to fit the processor's cache.
+/** What a seat says: the number of the segment, and in the last bits the place in it. */
+export const placeBits = 15;
+export const placeMask = (1 << placeBits) - 1;
+const gone = -1;
 
 export class RecentKeys {
-  /** The place of the key found last. */
-  place = 0;
-  private readonly byKey = new Map<string, number>();
-  private numbers = new Int32Array(64 * WIDTH);
   /** Whether it is worth asking: above 0. */
   patience = mostPatience;
+  private readonly byKey = new Map<string, number>();
+  /** Where each row is, by the number of its seat. Seat 0 is nobody's. */
+  private where = new Int32Array(64).fill(gone);
+  private seats = 0;
   private callsWhileClosed = 0;
   private misses = 0;
 
@@ -35,45 +37,54 @@ export class RecentKeys {
     this.callsWhileClosed += 1;
     if (this.callsWhileClosed < triedAgainAfter) return;
     this.callsWhileClosed = 0;
-    this.patience = mostPatience / 4;
+    this.patience = trialPatience;
   }
 
-  /** The segment of a key's row, if it is still where it was. `step` is how many hash words there are per place. */
-  find(key: string, segments: readonly Segment[], step: number): Segment | undefined {
-    const at = this.byKey.get(key);
-    if (at !== undefined) {
-      const { numbers } = this;
-      const segment = segments[numbers[at + SEGMENT]!]!;
-      const place = numbers[at + PLACE]!;
-      const { hashes, keys } = segment;
-      if (hashes[place * step] === numbers[at + LOW] && hashes[place * step + 1] === numbers[at + HIGH]) {
-        if (keys === undefined || keys[place] === key) {
-          if (this.patience < mostPatience) this.patience += 1;
-          this.place = place;
-          return segment;
-        }
-      }
-    }
-    this.patience -= missCosts;
-    return undefined;
+  /** What the seat of a key says; below 0 where it has none, or its row is gone. */
+  find(key: string): number {
+    const where = this.where[this.byKey.get(key) ?? 0]!;
+    if (where < 0) this.patience -= missCosts;
+    else if (this.patience < mostPatience) this.patience += 1;
+    return where;
   }
 
-  /** One in four of those it was asked for in vain is worth keeping: what comes often is soon among them. */
-  remember(key: string, segment: number, place: number, low: number, high: number): void {
+  /** Whether a key that was asked for in vain is worth a seat. One in four is: what comes often is soon among them. */
+  isWorthSeat(): boolean {
     this.misses += 1;
-    if (this.misses % 4 !== 0) return;
-    const { byKey } = this;
-    if (byKey.size >= most) byKey.clear();
-    const at = byKey.get(key) ?? byKey.size * WIDTH;
-    if (at === this.numbers.length) {
-      const larger = new Int32Array(2 * at);
-      larger.set(this.numbers);
-      this.numbers = larger;
+    return this.misses % 4 === 0;
+  }
+
+  /** No seat is free. */
+  get isFull(): boolean {
+    return this.seats === most;
+  }
+
+  /** Gives a key's row a seat; returns its number. */
+  seat(key: string, segment: number, place: number): number {
+    this.seats += 1;
+    const { seats } = this;
+    if (seats === this.where.length) {
+      const larger = new Int32Array(2 * seats);
+      larger.set(this.where);
+      this.where = larger;
     }
-    byKey.set(key, at);
-    this.numbers[at + SEGMENT] = segment;
-    this.numbers[at + PLACE] = place;
-    this.numbers[at + LOW] = low;
-    this.numbers[at + HIGH] = high;
+    this.byKey.set(key, seats);
+    this.move(seats, segment, place);
+    return seats;
+  }
+
+  clear(): void {
+    this.byKey.clear();
+    this.seats = 0;
+  }
+
+  /** The row of a seat is there now. */
+  move(seat: number, segment: number, place: number): void {
+    this.where[seat] = (segment << placeBits) | place;
+  }
+
+  /** The row of a seat is gone. The seat stays empty until all are cleared. */
+  leave(seat: number): void {
+    this.where[seat] = gone;
   }
 }

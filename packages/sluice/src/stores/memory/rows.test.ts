@@ -75,6 +75,8 @@ function compared(mode: KeyMode, cellsPerKey: number) {
     for (let i = 0; i < 5; i += 1) {
       const at = rows.find(key);
       expect(at < 0 ? undefined : found(at)).toEqual(known);
+      const atRecent = cellsPerKey > 0 ? rows.findRecent(key) : -1;
+      if (atRecent >= 0) expect(found(atRecent)).toEqual(known);
     }
     const atBytes = rows.findBytes(...bytesOf(key));
     expect(atBytes < 0 ? undefined : found(atBytes)).toEqual(known);
@@ -197,6 +199,22 @@ describe.each(modes)('rows with %s keys', (mode) => {
       }
       const at = rows.find(keyOf(i));
       if (at < 0 || rows.cells[at] !== i) wrong += 1;
+    }
+    expect(wrong).toBe(0);
+  });
+
+  it('are found where they are now, when more came again and again than can be remembered', () => {
+    const rows = new Rows('name', 1, mode, seed);
+    const count = 40_000;
+    for (let i = 0; i < count; i += 1) rows.set(keyOf(i), Float64Array.of(i));
+    // Often enough for each to be remembered; at some time all are forgotten, and others are remembered in their stead.
+    for (let i = 0; i < count; i += 1) for (let again = 0; again < 16; again += 1) rows.find(keyOf(i));
+    // Those that go move the others.
+    for (let i = 0; i < count; i += 3) rows.delete(keyOf(i));
+    let wrong = 0;
+    for (let i = count - 1; i >= 0; i -= 1) {
+      const at = rows.find(keyOf(i));
+      if (i % 3 === 0 ? at >= 0 : rows.cells[at] !== i) wrong += 1;
     }
     expect(wrong).toBe(0);
   });

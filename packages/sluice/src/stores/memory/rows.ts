@@ -16,7 +16,7 @@
  */
 import { KeyHash, type Seed } from './key-hash.ts';
 import { textOf } from './key-text.ts';
-import { RecentKeys } from './recent-keys.ts';
+import { placeBits, placeMask, RecentKeys } from './recent-keys.ts';
 import type { Segment } from './segment.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
@@ -68,16 +68,36 @@ export class Rows {
   find(key: string): number {
     const { recent } = this;
     if (recent.patience > 0) {
-      const segment = recent.find(key, this.segments, 2 * this.stride);
-      return segment !== undefined ? this.found(segment, recent.place) : this.findAndRemember(key);
+      const where = recent.find(key);
+      return where < 0 ? this.findAndRemember(key) : this.found(this.segments[where >>> placeBits]!, where & placeMask);
     }
     recent.wait();
     return this.findAnew(key);
   }
 
+  /** The index of the key's cells in `cells`, if it is among the recent keys and has no array of its own; else -1. */
+  findRecent(key: string): number {
+    const { recent } = this;
+    if (recent.patience <= 0) return -1;
+    const where = recent.find(key);
+    if (where < 0) return -1;
+    const { cells } = this.segments[where >>> placeBits]!;
+    if (this.cells !== cells) this.cells = cells;
+    return (where & placeMask) * this.stride + 1;
+  }
+
   private findAndRemember(key: string): number {
+    const { recent } = this;
     const at = this.findAnew(key);
-    if (at >= 0) this.recent.remember(key, this.segment.number, this.place, this.hash.low, this.hash.high);
+    const { segment, place } = this;
+    // Of two keys that share a fingerprint, one has the seat of their row.
+    if (at < 0 || segment.seats?.[place] || !recent.isWorthSeat()) return at;
+    if (recent.isFull) {
+      recent.clear();
+      for (const seated of this.segments) seated.seats = undefined;
+    }
+    segment.seats ??= new Uint16Array(segment.capacity + tail);
+    segment.seats[place] = recent.seat(key, segment.number, place);
     return at;
   }
 
@@ -116,17 +136,23 @@ export class Rows {
   /** Removes the row found last. */
   remove(): void {
     const { segment, stride } = this;
-    const { hashes, cells, keys, own, capacity } = segment;
+    const { hashes, cells, keys, own, seats, capacity } = segment;
     const step = 2 * stride;
     let hole = this.place;
+    if (seats?.[hole]) this.recent.leave(seats[hole]!);
     // What was pushed on by a row before it moves back, so that no search ends too early.
     for (let place = hole + 1; hashes[place * step + 1] !== 0; place += 1) {
       if (((hashes[place * step]! >>> 16) * capacity) >>> 16 > hole) continue;
       cells.copyWithin(hole * stride, place * stride, (place + 1) * stride);
       if (keys) keys[hole] = keys[place]!;
       if (own) own[hole] = own[place]!;
+      if (seats) {
+        seats[hole] = seats[place]!;
+        if (seats[hole]) this.recent.move(seats[hole]!, segment.number, hole);
+      }
       hole = place;
     }
+    if (seats) seats[hole] = 0;
     hashes[hole * step] = 0;
     hashes[hole * step + 1] = 0;
     if (keys) keys[hole] = '';
@@ -290,7 +316,7 @@ export class Rows {
     // A reference costs the collector's attention each time it is written.
     if (this.segment !== segment) this.segment = segment;
     this.place = place;
-    if (segment.own) {
+    if (segment.own !== undefined) {
       this.cells = segment.own[place]!;
       return 0;
     }
@@ -320,6 +346,7 @@ export class Rows {
       cells,
       keys: this.isExact ? new Array<string>(places).fill('') : undefined,
       own: this.isOwn ? new Array<Float64Array>(places).fill(nothing) : undefined,
+      seats: undefined,
     };
   }
 
@@ -340,6 +367,7 @@ export class Rows {
     const { stride } = this;
     const step = 2 * stride;
     const to = this.segmentOf(depth, capacity);
+    if (from.seats) to.seats = new Uint16Array(capacity + tail);
     for (let place = 0; place < from.capacity + tail; place += 1) {
       const high = from.hashes[place * step + 1]!;
       if (high === 0) continue;
@@ -354,9 +382,18 @@ export class Rows {
       for (let i = 1; i < stride; i += 1) to.cells[free * stride + i] = from.cells[place * stride + i]!;
       if (to.keys) to.keys[free] = from.keys![place]!;
       if (to.own) to.own[free] = from.own![place]!;
+      if (to.seats) to.seats[free] = from.seats![place]!;
       to.used += 1;
     }
     return to;
+  }
+
+  /** Tells the seats of a segment's rows where those are now. */
+  private reseat({ seats, number }: Segment): void {
+    if (!seats) return;
+    for (let place = 0; place < seats.length; place += 1) {
+      if (seats[place] !== 0) this.recent.move(seats[place]!, number, place);
+    }
   }
 
   /** Puts one or two segments in the place of one. */
@@ -372,6 +409,8 @@ export class Rows {
     }
     this.segments[old.number] = first;
     if (second !== first) second!.number = this.segments.push(second!) - 1;
+    this.reseat(first);
+    if (second !== first) this.reseat(second!);
     const from = this.directory.indexOf(old);
     // The entries of a segment lie side by side, those of its first half first.
     const count = 2 ** (this.depth - old.depth);

@@ -12,4 +12,6 @@ export interface Segment {
   readonly cells: Float64Array;
   readonly keys: string[] | undefined;
   readonly own: Float64Array[] | undefined;
+  /** By place: the number of the row's seat among recent keys, or 0; undefined where no row has one. */
+  seats: Uint16Array | undefined;
 }
