@@ -44,9 +44,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 39_000,
+    ceilingBytes: 39_200,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_200 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_300 },
   {
     name: 'one algorithm, small limiter',
     source: oneAlgorithm('gcra').replaceAll('limiter', 'smallLimiter'),
@@ -61,17 +61,17 @@ const entries = [
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 33_900,
+    ceilingBytes: 34_000,
   },
   {
     name: 'resilientFetch',
     source: `export { resilientFetch } from 'sluice/protect';`,
     ceilingBytes: 20_000,
   },
-  { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_000 },
+  { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_100 },
   { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_000 },
   { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_600 },
-  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 17_900 },
+  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 18_000 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {

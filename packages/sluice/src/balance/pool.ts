@@ -8,6 +8,7 @@
  * A strategy sees seats with a weight above 0 only: a member whose share is 0 has gone as far as it is concerned, and comes back.
  */
 import { invalid } from '../vocabulary/errors.ts';
+import { withGetters } from '../vocabulary/getters.ts';
 import type { Balancer, Member, MemberOrId, MemberStats, Picked, PickOptions, PickOutcome } from './balancer.ts';
 
 /** A member as a strategy sees it. */
@@ -125,10 +126,7 @@ export function balancerOf<M extends Member>(strategy: Strategy, members: readon
     return found;
   }
 
-  return {
-    get members() {
-      return [...seats.values()].map(({ member }) => member);
-    },
+  const methods: Omit<Balancer<M>, 'members'> = {
     pick(key?: string, options?: PickOptions): Picked<M> | undefined {
       const except = options?.except;
       const leftOut = except === undefined ? nobody : seatsOf(except);
@@ -170,6 +168,9 @@ export function balancerOf<M extends Member>(strategy: Strategy, members: readon
       }));
     },
   };
+  return withGetters<Balancer<M>, 'members'>(methods, {
+    members: () => [...seats.values()].map(({ member }) => member),
+  });
 }
 
 class Taken<M extends Member> implements Picked<M> {

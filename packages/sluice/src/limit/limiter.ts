@@ -15,6 +15,7 @@ import { type Clock, checkTime } from '../vocabulary/clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import { type Duration, parseDuration } from '../vocabulary/duration.ts';
 import { invalid } from '../vocabulary/errors.ts';
+import { withGetters } from '../vocabulary/getters.ts';
 import { checkCost, knownFields, type Policy } from '../vocabulary/policy.ts';
 import { type Reservation, type ReserveOptions, reservations } from './reservation.ts';
 import { type WaitOptions, waiting } from './waiting.ts';
@@ -192,7 +193,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     return andThen(run('check', textOf(bytes.subarray(start, end)), cost), ({ allowed }) => allowed);
   }
 
-  return {
+  const methods = {
     name,
     ...answering(store.mode, {
       check,
@@ -209,10 +210,6 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       reserve,
       ...algorithm.methods?.(run, store.mode),
     }),
-    // Behind the spread: before it, the engine would make a dictionary of the object, and look each method up by its name.
-    get policy() {
-      return current;
-    },
     async wait(key: string, call?: WaitOptions) {
       mustSupport(algorithm, 'wait');
       return line.wait(key, call);
@@ -226,7 +223,8 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
       direct = bind();
       line.nudge();
     },
-  } as unknown as LimiterOf<P, M>;
+  };
+  return withGetters(methods, { policy: () => current }) as unknown as LimiterOf<P, M>;
 }
 
 function mustBeRange(bytes: Uint8Array, start: number, end: number): void {

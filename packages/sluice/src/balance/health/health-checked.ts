@@ -16,6 +16,7 @@ import type { InLine } from '../../protect/line.ts';
 import { listenersOf } from '../../protect/listeners.ts';
 import type { Pass } from '../../protect/protection.ts';
 import { invalid } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import type { Balancer, Member, MemberOrId, MemberStats, Picked, PickOptions, PickOutcome } from '../balancer.ts';
 import { ActiveChecks, type Checked, type CheckResult } from './active-checks.ts';
 import { Agenda, type Appointment } from './agenda.ts';
@@ -420,13 +421,7 @@ export function healthChecked<M extends Member = Member>(
     return watched;
   }
 
-  return {
-    get members() {
-      return balancer.members;
-    },
-    get isPanicking() {
-      return isPanicking;
-    },
+  const methods: Omit<HealthChecked<M>, 'members' | 'isPanicking'> = {
     pick,
     add(given: MemberOrId<M>) {
       balancer.add(given);
@@ -494,6 +489,10 @@ export function healthChecked<M extends Member = Member>(
       agenda.close();
     },
   };
+  return withGetters<HealthChecked<M>, 'members' | 'isPanicking'>(methods, {
+    members: () => balancer.members,
+    isPanicking: () => isPanicking,
+  });
 }
 
 function isOwn(reason: string): reason is OwnReason {

@@ -8,6 +8,8 @@
  * The limit moves by one step per window, see `sample-window.ts`, and within its range. Where it falls below what is under way,
  * nobody is thrown out: nobody new begins until enough have ended.
  */
+
+import { withGetters } from '../../vocabulary/getters.ts';
 import { Gate, type GateEvents, type GateStats, gateEvents } from '../bulkhead/gate.ts';
 import { type Listeners, listenersOf } from '../listeners.ts';
 import type { Pass, ProtectedCall, Protection, RunOptions } from '../protection.ts';
@@ -75,10 +77,7 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
     },
   );
 
-  return {
-    get limit() {
-      return limit;
-    },
+  const methods: Omit<AdaptiveConcurrency, 'limit'> = {
     run: (call, runOptions) => gate.run(call, runOptions, judge),
     tryPass: () => gate.tryPass(),
     waitForPass: (runOptions) => gate.waitForPass(runOptions),
@@ -87,4 +86,5 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
     on,
     stats: () => ({ ...gate.stats(), rttMs, baselineMs: algorithm.baselineMsOf(state) }),
   };
+  return withGetters<AdaptiveConcurrency, 'limit'>(methods, { limit: () => limit });
 }

@@ -15,6 +15,7 @@
  */
 import { checkTime } from '../../vocabulary/clock.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import { ForwardTime } from '../forward-time.ts';
 import { listenersOf } from '../listeners.ts';
 import { runWithPass } from '../passes.ts';
@@ -276,11 +277,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
     return runWithPass(pass, call, signal, settings.judge);
   }
 
-  return {
-    get state() {
-      catchUp(now());
-      return state;
-    },
+  const methods: Omit<CircuitBreaker, 'state'> = {
     tryPass,
     run,
     retryAfterMs() {
@@ -339,4 +336,10 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
       votes?.expire(nowMs);
     },
   };
+  return withGetters<CircuitBreaker, 'state'>(methods, {
+    state: () => {
+      catchUp(now());
+      return state;
+    },
+  });
 }

@@ -18,6 +18,7 @@
  * instance goes on alone.
  */
 import { invalid, SluiceError } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import type { CircuitBreaker, CircuitBreakerEvents, CircuitChangeReason } from '../circuit-breaker/circuit-breaker.ts';
 import { listenersOf } from '../listeners.ts';
 import { leasesOf, type Seen } from './leases.ts';
@@ -195,10 +196,7 @@ export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOpt
     stop.abort();
   }
 
-  const circuit: SharedCircuit = {
-    get state() {
-      return breaker.state;
-    },
+  const methods: Omit<SharedCircuit, 'state'> = {
     tryPass() {
       look();
       return breaker.tryPass();
@@ -226,6 +224,7 @@ export function sharedCircuit(breaker: CircuitBreaker, options: SharedCircuitOpt
       return leaving;
     },
   };
+  const circuit = withGetters<SharedCircuit, 'state'>(methods, { state: () => breaker.state });
   shared.add(circuit);
   return circuit;
 }

@@ -5,6 +5,7 @@
 import { wholeNumber } from '../../protect/option-checks.ts';
 import type { ProtectedCall } from '../../protect/protection.ts';
 import { invalid } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import { knownFields, zeroOrMore } from '../../vocabulary/policy.ts';
 import { Runner, type Scheduler, type SchedulerStats } from '../runner.ts';
 import { checkCall, checkTask, type SchedulerOptions, settingsOf, type TaskOptions } from '../settings.ts';
@@ -119,7 +120,7 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
     return true;
   }
 
-  return {
+  const methods: Omit<FairScheduler, 'size'> = {
     async run(task, taskOptions) {
       checkCall(task);
       checkTask(taskOptions, fieldsOfRun);
@@ -165,9 +166,6 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
       const { weight, virtualMs, running, isBlocked, isIdle, line } = tenant;
       return { weight, virtualMs, isAwake: !isBlocked && !isIdle, running, waiting: line?.length ?? 0 };
     },
-    get size() {
-      return runner.room.size;
-    },
     drain: () => runner.drain(),
     close: () => runner.close(),
     on: runner.on,
@@ -178,6 +176,7 @@ export function fairScheduler(options: FairSchedulerOptions = {}): FairScheduler
       minimumVirtualMs: time.minimumMs,
     }),
   };
+  return withGetters<FairScheduler, 'size'>(methods, { size: () => runner.room.size });
 }
 
 function nameOf(tenant: string): string {

@@ -6,6 +6,7 @@ import { wholeNumber } from '../../protect/option-checks.ts';
 import type { ProtectedCall } from '../../protect/protection.ts';
 import type { Duration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import { knownFields, rateOf } from '../../vocabulary/policy.ts';
 import { Runner, type Scheduler } from '../runner.ts';
 import {
@@ -55,7 +56,7 @@ export function leakyQueue<T = unknown>(options: LeakyQueueOptions): LeakyQueue<
   const defaults = { noun: 'leaky queue', concurrency: mostRunning, capacity: 0 };
   const runner = new Runner(settingsOf(options, defaults, order));
 
-  return {
+  const methods: Omit<LeakyQueue<T>, 'size'> = {
     async run(task, taskOptions = noOptions) {
       checkCall(task);
       checkTask(taskOptions, fieldsOfRun);
@@ -71,12 +72,10 @@ export function leakyQueue<T = unknown>(options: LeakyQueueOptions): LeakyQueue<
       runner.room.expire(nowMs);
       return Math.max(0, order.readyAtMs() - nowMs);
     },
-    get size() {
-      return runner.room.size;
-    },
     drain: () => runner.drain(),
     close: () => runner.close(),
     on: runner.on,
     stats: () => runner.stats(),
   };
+  return withGetters<LeakyQueue<T>, 'size'>(methods, { size: () => runner.room.size });
 }

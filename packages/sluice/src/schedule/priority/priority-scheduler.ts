@@ -5,6 +5,7 @@
 import { within } from '../../protect/option-checks.ts';
 import type { ProtectedCall } from '../../protect/protection.ts';
 import { invalid } from '../../vocabulary/errors.ts';
+import { withGetters } from '../../vocabulary/getters.ts';
 import { knownFields } from '../../vocabulary/policy.ts';
 import type { TaskId } from '../order.ts';
 import { Runner, type Scheduler } from '../runner.ts';
@@ -69,7 +70,7 @@ export function priorityScheduler<T = unknown>(options: PrioritySchedulerOptions
   const defaults = { noun: 'priority scheduler', concurrency: 1, capacity: 100_000 };
   const runner = new Runner(settingsOf(options, defaults, order));
 
-  return {
+  const methods: Omit<PriorityScheduler<T>, 'size'> = {
     async run(task, taskOptions = noOptions) {
       checkCall(task);
       return runner.run(task, taskOptions, claimsOf(taskOptions, fieldsOfRun));
@@ -84,14 +85,12 @@ export function priorityScheduler<T = unknown>(options: PrioritySchedulerOptions
       return waiting !== undefined;
     },
     remove: (id) => runner.remove(id),
-    get size() {
-      return runner.room.size;
-    },
     drain: () => runner.drain(),
     close: () => runner.close(),
     on: runner.on,
     stats: () => runner.stats(),
   };
+  return withGetters<PriorityScheduler<T>, 'size'>(methods, { size: () => runner.room.size });
 }
 
 function claimsOf(options: PriorityTaskOptions, fields: ReadonlySet<string>) {
