@@ -26,14 +26,7 @@ function bucket.fresh(_, now_ms)
 end
 
 function bucket.wait(cells, numbers, cost, now_ms)
-  local room = numbers.capacity - cost * numbers.unit
-  local over = debt_at(cells, numbers, now_ms) - room
-  if over <= 0 then return 0 end
-  if room < 0 then return infinity end
-  local start_ms = seen_at_ms(cells, now_ms)
-  local wait_ms = math.ceil(start_ms - now_ms + over / numbers.drain)
-  -- With fractions of a millisecond the division may round down to the last moment of refusal.
-  return debt_at(cells, numbers, now_ms + wait_ms) <= room and wait_ms or wait_ms + 1
+  return debt_wait_ms(cells[DEBT], cells[SEEN_MS], numbers.capacity - cost * numbers.unit, numbers.drain, now_ms)
 end
 
 function bucket.charge(cells, numbers, cost, now_ms)

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { Redis as IovalkeyRedis } from 'iovalkey';
 import { createClient, RESP_TYPES } from 'redis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
@@ -14,6 +14,8 @@ import { limiter } from '../../limit/limiter.ts';
 import { rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
+import { seededRandom } from '../../vocabulary/random.ts';
+import { memoryStore } from '../memory/memory-store.ts';
 import type { Check } from '../store.ts';
 import { type Connected, freshPrefix, standaloneClients } from './clients.test-support.ts';
 import type { RedisClient } from './connection.ts';
@@ -124,6 +126,45 @@ describe('batches of one turn', () => {
       store.apply([check({ key: 'a', cost: 4 }), check({ key: 'b', cost: 9 })]),
     ]);
     expect(mixed.map((decisions) => decisions.every(({ allowed }) => allowed))).toEqual([true, false, true]);
+  });
+
+  // Nothing drains within the test, so that what the server's clock says makes no difference.
+  it.each([
+    ['buckets', gcra({ limit: 3, window: '30d' }), tokenBucket({ limit: 2, window: '30d' })],
+    ['buckets that never have room', gcra({ limit: 3, window: '30d' }), gcra({ limit: 1, window: '30d', burst: 0.5 })],
+    ['a bucket and a log', gcra({ limit: 3, window: '30d' }), slidingLog({ limit: 2, window: '30d' })],
+  ])(
+    'of several %s decide as they would one after the other, also those that share a key',
+    async (_, first, second) => {
+      const store = begin();
+      const memory = memoryStore();
+      const random = seededRandom(inject('propertySeed'));
+      const drawn = (count: number) => String(Math.floor(random() * count));
+      const batches = Array.from({ length: 200 }, () => [
+        check({ name: 'first', key: drawn(30), policy: first }),
+        check({ name: 'second', key: drawn(60), policy: second }),
+      ]);
+      const told = ({ allowed, remaining, retryAfterMs, reason }: Decision) => ({
+        allowed,
+        remaining,
+        never: retryAfterMs === Number.POSITIVE_INFINITY,
+        reason,
+      });
+      for (const together of [batches.slice(0, 100), batches.slice(100)]) {
+        const decisions = await Promise.all(together.map((batch) => store.apply(batch)));
+        const expected = together.map((batch) => memory.apply(batch).map(told));
+        expect(decisions.map((decision) => decision.map(told))).toEqual(expected);
+      }
+    },
+  );
+
+  it('find what a key used under other numbers, however alike they look', async () => {
+    const store = begin();
+    const five = limiter(gcra({ limit: 5, window: '30d' }), { store, name: 'rule' });
+    const six = limiter(gcra({ limit: 6, window: '30d' }), { store, name: 'rule' });
+    await Promise.all(Array.from({ length: 5 }, () => five.check('key')));
+    expect(await six.check('key')).toMatchObject({ allowed: true, remaining: 0 });
+    expect(await six.check('key')).toMatchObject({ allowed: false });
   });
 
   it('of different algorithms are all answered', async () => {

@@ -11,15 +11,23 @@ export interface Script {
   readonly sha: Promise<string>;
 }
 
-/** The engine with some twins, without what calls it. */
+/** The ways through a script, with what some twins need; what calls them comes behind. */
 export function sourceOf(names: readonly string[]): string {
   const needed = new Set(names.flatMap((name) => twins[name]?.needs ?? []));
-  return [
-    parts.prelude,
+  const engine = [
+    parts.engine,
     ...Array.from(needed, (name) => shared[name] as string),
     ...names.map((name) => (twins[name] as Twin).source),
     parts['short-way'],
     parts['long-way'],
+    parts.ways,
+  ];
+  return [
+    parts.prelude,
+    ...(needed.has('bucket') ? [parts['bucket-way']] : []),
+    'local function engine()',
+    ...engine,
+    'end',
     parts.run,
   ].join('\n');
 }
