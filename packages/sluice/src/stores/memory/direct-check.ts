@@ -60,18 +60,40 @@ export class DirectCheck implements DirectChecks {
   }
 
   check(key: string, cost: number): Decision | undefined {
-    const waitMs = this.call(key, this.table.rows.find(key), cost);
-    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
+    const waitMs = this.stepRecent(key, cost);
+    return waitMs === notDirect ? this.checkAnew(key, cost) : this.decide(waitMs, false);
   }
 
   allow(key: string, cost: number): boolean | undefined {
-    const { table } = this;
-    const { step, rows } = table;
-    if (step !== undefined && cost > 0 && cost <= most && this.blocked.size === 0) {
-      const at = rows.findRecent(key);
-      if (at >= 0) return step(rows.cells, at, table.numbers, cost, this.moments.read(table.isStrict)) === 0;
-    }
-    return this.allowAnew(key, cost);
+    const waitMs = this.stepRecent(key, cost);
+    return waitMs === notDirect ? this.allowAnew(key, cost) : waitMs === 0;
+  }
+
+  /** A plain call of a key that came a moment ago. What else there may be to do is elsewhere, so that the engine takes all of this into its caller. */
+  private stepRecent(key: string, cost: number): number {
+    if (!this.isPlain(cost)) return notDirect;
+    const at = this.table.rows.findRecent(key);
+    return at < 0 ? notDirect : this.step(at, cost);
+  }
+
+  /** The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind. */
+  private isPlain(cost: number): boolean {
+    return this.table.step !== undefined && cost > 0 && cost <= most && this.blocked.size === 0;
+  }
+
+  /** Asks and charges the row found last. */
+  private step(at: number, cost: number): number {
+    const { step, rows, numbers, isStrict } = this.table;
+    const { cells } = rows;
+    // For `decide`. A reference costs the collector's attention each time it is written.
+    if (this.cells !== cells) this.cells = cells;
+    this.at = at;
+    return step!(cells, at, numbers, cost, this.moments.read(isStrict));
+  }
+
+  private checkAnew(key: string, cost: number): Decision | undefined {
+    const waitMs = this.call(key, this.table.rows.find(key), cost);
+    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
   }
 
   private allowAnew(key: string, cost: number): boolean | undefined {
@@ -116,17 +138,8 @@ export class DirectCheck implements DirectChecks {
 
   /** One check that is a batch of its own, of the row found last. */
   private call(key: string, at: number, cost: number): number {
-    const { table } = this;
-    const { step } = table;
-    const nowMs = this.moments.read(table.isStrict);
-    // The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind.
-    if (step !== undefined && at >= 0 && cost > 0 && cost <= most && this.blocked.size === 0) {
-      const { cells } = table.rows;
-      // For `decide`. A reference costs the collector's attention each time it is written.
-      if (this.cells !== cells) this.cells = cells;
-      this.at = at;
-      return step(cells, at, table.numbers, cost, nowMs);
-    }
+    if (at >= 0 && this.isPlain(cost)) return this.step(at, cost);
+    this.moments.read(this.table.isStrict);
     return this.callAtLength(key, at, cost);
   }
 
