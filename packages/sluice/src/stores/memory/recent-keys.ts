@@ -20,6 +20,7 @@ const trialPatience = 256;
 /** What a seat says: the number of the segment, and in the last bits the place in it. */
 export const placeBits = 15;
 export const placeMask = (1 << placeBits) - 1;
+const mostSegments = 1 << (31 - placeBits);
 const gone = -1;
 
 export class RecentKeys {
@@ -78,9 +79,9 @@ export class RecentKeys {
     this.seats = 0;
   }
 
-  /** The row of a seat is there now. */
+  /** The row of a seat is there now. What the number has no room for is found by its hash. */
   move(seat: number, segment: number, place: number): void {
-    this.where[seat] = (segment << placeBits) | place;
+    this.where[seat] = segment < mostSegments && place <= placeMask ? (segment << placeBits) | place : gone;
   }
 
   /** The row of a seat is gone. The seat stays empty until all are cleared. */

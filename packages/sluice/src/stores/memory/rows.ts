@@ -353,8 +353,7 @@ export class Rows {
   private makeRoom(segment: Segment): void {
     const { capacity, depth, used } = segment;
     if (capacity < largestCapacity) {
-      const larger = Math.min(largestCapacity, Math.ceil(capacity < 256 ? 2 * capacity : growth * capacity));
-      this.exchange(segment, [this.copy(segment, depth, 0, larger)]);
+      this.exchange(segment, [this.copy(segment, depth, 0, capacityOf(capacity + 1))]);
       return;
     }
     if (depth === deepest) throw new Error('More keys hash alike than chance allows.');
@@ -423,7 +422,17 @@ const nothing = new Float64Array(0);
 
 /** The capacity for so many rows, with some to come. */
 function capacityFor(rows: number): number {
-  return Math.min(largestCapacity, Math.max(firstCapacity, Math.ceil(rows * 1.4)));
+  return capacityOf(rows * 1.4);
+}
+
+/**
+ * The capacity of a segment with at least so many places. There are few of them, so that memory that one segment has outgrown is of the size that the
+ * next one needs: otherwise the allocator would hold nearly as much again in pieces that fit nobody.
+ */
+function capacityOf(least: number): number {
+  let capacity = firstCapacity;
+  while (capacity < least) capacity = Math.ceil(capacity < 256 ? 2 * capacity : growth * capacity);
+  return Math.min(largestCapacity, capacity);
 }
 
 function fingerprint(high: number, low: number): string {
