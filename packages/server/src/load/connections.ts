@@ -1,4 +1,7 @@
-/** The connections of a generator: whoever has room is asked, in turns. */
+/**
+ * The connections of a generator: whoever has room is asked, in turns. All read into one buffer: a new one for each answer would make the generator stop to
+ * collect them, and what it then sends late counts against the service.
+ */
 import { connect, type Socket } from 'node:net';
 import type { Asker, AskerEvents } from './asker.ts';
 import type { Dialogue, OpenDialogue } from './dialogue.ts';
@@ -13,22 +16,42 @@ export interface ConnectionsOptions {
 }
 
 const connectMs = 10_000;
+const readBytes = 64 * 1024;
 
 export async function openConnections(
   openDialogue: OpenDialogue,
   { host, port, count, nextKey }: ConnectionsOptions,
   events: AskerEvents,
 ): Promise<Asker> {
-  const sockets = await Promise.all(Array.from({ length: count }, () => openSocket(host, port)));
-  return new Connections(sockets, openDialogue, events, nextKey);
+  const buffer = Buffer.allocUnsafeSlow(readBytes);
+  const lines = await Promise.all(Array.from({ length: count }, () => openLine(host, port, buffer)));
+  return new Connections(lines, openDialogue, events, nextKey);
 }
 
-async function openSocket(host: string, port: number): Promise<Socket> {
-  const socket = connect({ host, port, noDelay: true });
+/** A socket, and who is told what came: bytes that are there until it returns. */
+interface Line {
+  readonly socket: Socket;
+  /** What came before anybody was told. */
+  readonly early: readonly Buffer[];
+  read(chunk: Buffer): void;
+}
+
+async function openLine(host: string, port: number, buffer: Buffer): Promise<Line> {
+  const onread = {
+    buffer,
+    callback(bytes: number) {
+      line.read(buffer.subarray(0, bytes));
+      return true;
+    },
+  };
+  const socket = connect({ host, port, noDelay: true, onread });
+  const early: Buffer[] = [];
+  const line: Line = { socket, early, read: (chunk) => early.push(Buffer.from(chunk)) };
   const onTimeout = () => socket.destroy(new Error(`${host}:${port} did not answer within ${connectMs} ms.`));
   socket.setTimeout(connectMs, onTimeout);
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
-  return socket.setTimeout(0, onTimeout).removeAllListeners('error');
+  socket.setTimeout(0, onTimeout).removeAllListeners('error');
+  return line;
 }
 
 class Connections implements Asker {
@@ -38,8 +61,8 @@ class Connections implements Asker {
   private readonly nextKey: () => number;
   private turn = 0;
 
-  constructor(sockets: readonly Socket[], openDialogue: OpenDialogue, events: AskerEvents, nextKey: () => number) {
-    this.all = sockets.map((socket) => new Connection(socket, openDialogue, events, this));
+  constructor(lines: readonly Line[], openDialogue: OpenDialogue, events: AskerEvents, nextKey: () => number) {
+    this.all = lines.map((line) => new Connection(line, openDialogue, events, this));
     this.nextKey = nextKey;
   }
 
@@ -81,14 +104,16 @@ class Connection {
   private readonly out = new Outgoing();
   private readonly dialogue: Dialogue;
 
-  constructor(socket: Socket, openDialogue: OpenDialogue, events: AskerEvents, group: Connection['group']) {
+  constructor(line: Line, openDialogue: OpenDialogue, events: AskerEvents, group: Connection['group']) {
+    const { socket } = line;
     this.socket = socket;
     this.events = events;
     this.group = group;
     this.dialogue = openDialogue(this.out, events);
-    socket.on('data', (chunk) => this.read(chunk));
     socket.on('error', (error) => this.lose(error.message));
     socket.on('close', () => this.lose('the service closed the connection'));
+    line.read = (chunk) => this.read(chunk);
+    for (const chunk of line.early) this.read(chunk);
     this.flush();
   }
 

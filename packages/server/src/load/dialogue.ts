@@ -7,7 +7,7 @@ export interface Dialogue {
   room(): number;
   /** Appends a request about a key. */
   ask(request: number, key: number): void;
-  /** Reads on, telling of each answer that is whole. Throws when it cannot be read. */
+  /** Reads on, telling of each answer that is whole. The bytes are there until it returns. Throws when it cannot be read. */
   read(chunk: Buffer): void;
   /** Requests that are not answered yet. The connection is lost. */
   unanswered(): readonly number[];

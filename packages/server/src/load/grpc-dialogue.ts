@@ -110,7 +110,7 @@ class GrpcDialogue implements Dialogue {
       this.readFrame(bytes[at + 3]!, bytes[at + 4]!, stream, bytes.subarray(at + frameHeadBytes, end));
       at = end;
     }
-    this.partial = at < bytes.length ? bytes.subarray(at) : undefined;
+    this.partial = at < bytes.length ? Buffer.from(bytes.subarray(at)) : undefined;
   }
 
   unanswered(): readonly number[] {

@@ -45,7 +45,7 @@ export function httpDialogue({ path, body }: Extract<Question, { protocol: 'http
           if (end < 0) {
             if (bytes.length > mostHeadBytes)
               throw new Error(`the head of an answer is longer than ${mostHeadBytes} bytes`);
-            head = bytes;
+            head = Buffer.from(bytes);
             return;
           }
           head = undefined;
