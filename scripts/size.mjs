@@ -44,9 +44,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 39_200,
+    ceilingBytes: 39_300,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_300 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_400 },
   {
     name: 'one algorithm, small limiter',
     source: oneAlgorithm('gcra').replaceAll('limiter', 'smallLimiter'),
@@ -56,12 +56,12 @@ const entries = [
   {
     name: 'rules with gcra',
     source: `import { gcra, rules } from 'sluice'; export { gcra, rules };`,
-    ceilingBytes: 17_000,
+    ceilingBytes: 17_200,
   },
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 34_000,
+    ceilingBytes: 34_200,
   },
   {
     name: 'resilientFetch',
@@ -69,8 +69,8 @@ const entries = [
     ceilingBytes: 20_000,
   },
   { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_100 },
-  { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_000 },
-  { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_600 },
+  { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_100 },
+  { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_700 },
   { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 18_000 },
 ];
 const library = await import('sluice');

@@ -13,6 +13,7 @@ import type { Store } from '../stores/store.ts';
 import { TestClock } from '../testing/test-clock.ts';
 import type { Decision } from '../vocabulary/decision.ts';
 import type { Policy } from '../vocabulary/policy.ts';
+import { tickClock } from '../vocabulary/tick-clock.ts';
 import { limiter } from './limiter.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { rules } from './rules.ts';
@@ -192,6 +193,10 @@ describe('limiter', () => {
   it.each([
     [() => limiter(three, { store: {} as never }), 'store must be a store such as memoryStore(), got {}.'],
     [() => limiter(three, { clock: {} as never }), 'clock must be an object with now() and sleep(), got {}.'],
+    [
+      () => limiter(three, { clock: { ...tickClock(), recent: null as never } }),
+      'clock.recent must be a function, or left out, got null.',
+    ],
     [() => limiter(three, { name: 5 as never }), 'name must be a string, got 5.'],
     [() => memoryStore({ maxkeys: 1 } as never), 'memoryStore options has no field "maxkeys".'],
     [() => memoryStore(null as never), 'what memoryStore options is given must be an object'],

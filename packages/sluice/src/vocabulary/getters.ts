@@ -9,7 +9,7 @@ export function withGetters<T extends object, Field extends keyof T & string>(
 ): T {
   Object.defineProperty(methods, GETTERS, { value: getters });
   for (const name of Object.keys(getters)) {
-    Object.defineProperty(methods, name, { get: accessorOf(name), enumerable: true });
+    Object.defineProperty(methods, name, { get: accessorOf(name), enumerable: true, configurable: true });
   }
   return methods as T;
 }

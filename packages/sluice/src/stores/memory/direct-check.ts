@@ -60,20 +60,29 @@ export class DirectCheck implements DirectChecks {
   }
 
   check(key: string, cost: number): Decision | undefined {
-    const waitMs = this.stepRecent(key, cost);
-    return waitMs === notDirect ? this.checkAnew(key, cost) : this.decide(waitMs, false);
+    const waitMs = this.callKey(key, cost);
+    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
   }
 
   allow(key: string, cost: number): boolean | undefined {
-    const waitMs = this.stepRecent(key, cost);
-    return waitMs === notDirect ? this.allowAnew(key, cost) : waitMs === 0;
+    const waitMs = this.callKey(key, cost);
+    return waitMs === notDirect ? undefined : waitMs === 0;
   }
 
-  /** A plain call of a key that came a moment ago. What else there may be to do is elsewhere, so that the engine takes all of this into its caller. */
-  private stepRecent(key: string, cost: number): number {
-    if (!this.isPlain(cost)) return notDirect;
+  /** Short, with what happens seldom elsewhere: so the engine takes all of a plain call of a recent key into its caller. */
+  private callKey(key: string, cost: number): number {
+    if (!this.isPlain(cost)) return this.callAny(key, cost);
     const at = this.table.rows.findRecent(key);
-    return at < 0 ? notDirect : this.step(at, cost);
+    return at < 0 ? this.callOther(key, cost) : this.step(at, cost);
+  }
+
+  private callAny(key: string, cost: number): number {
+    return this.call(key, this.table.rows.find(key), cost);
+  }
+
+  /** A key that is not among the recent ones. */
+  private callOther(key: string, cost: number): number {
+    return this.call(key, this.table.rows.findOther(key), cost);
   }
 
   /** The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind. */
@@ -89,16 +98,6 @@ export class DirectCheck implements DirectChecks {
     if (this.cells !== cells) this.cells = cells;
     this.at = at;
     return step!(cells, at, numbers, cost, this.moments.read(isStrict));
-  }
-
-  private checkAnew(key: string, cost: number): Decision | undefined {
-    const waitMs = this.call(key, this.table.rows.find(key), cost);
-    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
-  }
-
-  private allowAnew(key: string, cost: number): boolean | undefined {
-    const waitMs = this.call(key, this.table.rows.find(key), cost);
-    return waitMs === notDirect ? undefined : waitMs === 0;
   }
 
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {

@@ -1,4 +1,5 @@
 import { type Clock, checkTime } from '../../vocabulary/clock.ts';
+import { invalid } from '../../vocabulary/errors.ts';
 import type { Check } from '../store.ts';
 
 /** When a batch happens, and whether the clock says so or the caller: on callers' own time each key may have its own. */
@@ -20,6 +21,9 @@ export class Moments implements Moment {
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
+    const { recent } = clock;
+    if (recent !== undefined && typeof recent !== 'function')
+      throw invalid('clock.recent', 'a function, or left out', recent);
     this.clock = clock;
   }
 

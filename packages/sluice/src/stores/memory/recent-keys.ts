@@ -10,11 +10,13 @@
  * its patience, hits restore it; without any it is closed, and tried again after a while.
  */
 const most = 16_384;
-// Enough to find a seat for as many keys as there are seats for. A miss costs about twice what a hit saves.
-const mostPatience = 65_536;
+// Enough for a seat for each of as many keys as there are seats: a key is missed four times before it has one, and once before it is there at all. A miss costs
+// about twice what a hit saves.
+const mostPatience = 10 * most;
 const missCosts = 2;
 const triedAgainAfter = 8192;
 const trialPatience = 256;
+const fewSeats = 256;
 
 // In numbers rather than objects: what many keys need at each call has to fit the processor's cache.
 /** What a seat says: the number of the segment, and in the last bits the place in it. */
@@ -30,6 +32,7 @@ export class RecentKeys {
   /** Where each row is, by the number of its seat. Seat 0 is nobody's. */
   private where = new Int32Array(64).fill(gone);
   private seats = 0;
+  private empty = 0;
   private callsWhileClosed = 0;
   private misses = 0;
 
@@ -55,9 +58,9 @@ export class RecentKeys {
     return this.misses % 4 === 0;
   }
 
-  /** No seat is free. */
-  get isFull(): boolean {
-    return this.seats === most;
+  /** No seat is free, or most are empty: the texts of their keys should not be kept for nothing. */
+  get isSpent(): boolean {
+    return this.seats === most || (this.empty > fewSeats && 2 * this.empty > this.seats);
   }
 
   /** Gives a key's row a seat; returns its number. */
@@ -77,6 +80,7 @@ export class RecentKeys {
   clear(): void {
     this.byKey.clear();
     this.seats = 0;
+    this.empty = 0;
   }
 
   /** The row of a seat is there now. What the number has no room for is found by its hash. */
@@ -87,5 +91,6 @@ export class RecentKeys {
   /** The row of a seat is gone. The seat stays empty until all are cleared. */
   leave(seat: number): void {
     this.where[seat] = gone;
+    this.empty += 1;
   }
 }

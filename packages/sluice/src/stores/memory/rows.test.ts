@@ -203,6 +203,27 @@ describe.each(modes)('rows with %s keys', (mode) => {
     expect(wrong).toBe(0);
   });
 
+  it.each([6000, 10_000, 16_000])('are soon all found by the short cut when %d come in turn', (count) => {
+    const rows = new Rows('name', 1, mode, seed);
+    const keys = Array.from({ length: count }, (_, i) => keyOf(i));
+    const isRecent = (key: string) => rows.findRecent(key) >= 0;
+    // As a caller does: the first time it is not there.
+    for (const key of keys) if (!isRecent(key) && rows.findOther(key) < 0) rows.set(key, Float64Array.of(1));
+    for (let round = 0; round < 20; round += 1) for (const key of keys) if (!isRecent(key)) rows.findOther(key);
+    expect(keys.filter(isRecent).length).toBeGreaterThan(0.95 * count);
+  });
+
+  it('that are gone leave their texts behind in small numbers only', () => {
+    const rows = new Rows('name', 1, mode, seed);
+    const { byKey } = (rows as unknown as { recent: { byKey: ReadonlyMap<string, number> } }).recent;
+    for (let i = 0; i < 20_000; i += 1) {
+      rows.set(keyOf(i), Float64Array.of(i));
+      for (let again = 0; again < 8; again += 1) rows.find(keyOf(i));
+      if (i >= 10) rows.delete(keyOf(i - 10));
+    }
+    expect(byKey.size).toBeLessThan(1000);
+  });
+
   it('are found where they are now, when more came again and again than can be remembered', () => {
     const rows = new Rows('name', 1, mode, seed);
     const count = 40_000;

@@ -67,15 +67,11 @@ export class Rows {
   /** The index of the key's cells in `cells`, or -1. Good until a row is inserted or removed. */
   find(key: string): number {
     const { recent } = this;
-    if (recent.patience > 0) {
-      const where = recent.find(key);
-      return where < 0 ? this.findAndRemember(key) : this.found(this.segments[where >>> placeBits]!, where & placeMask);
-    }
-    recent.wait();
-    return this.findAnew(key);
+    const where = recent.patience > 0 ? recent.find(key) : -1;
+    return where < 0 ? this.findOther(key) : this.found(this.segments[where >>> placeBits]!, where & placeMask);
   }
 
-  /** The index of the key's cells in `cells`, if it is among the recent keys and has no array of its own; else -1. */
+  /** The same, if the key is among the recent ones; else -1, and `findOther` goes on. Not where each key's cells are an array of its own. */
   findRecent(key: string): number {
     const { recent } = this;
     if (recent.patience <= 0) return -1;
@@ -86,13 +82,21 @@ export class Rows {
     return (where & placeMask) * this.stride + 1;
   }
 
+  /** `find` of a key that is not among the recent ones, and may come to be. */
+  findOther(key: string): number {
+    const { recent } = this;
+    if (recent.patience > 0) return this.findAndRemember(key);
+    recent.wait();
+    return this.findAnew(key);
+  }
+
   private findAndRemember(key: string): number {
     const { recent } = this;
     const at = this.findAnew(key);
     const { segment, place } = this;
     // Of two keys that share a fingerprint, one has the seat of their row.
     if (at < 0 || segment.seats?.[place] || !recent.isWorthSeat()) return at;
-    if (recent.isFull) {
+    if (recent.isSpent) {
       recent.clear();
       for (const seated of this.segments) seated.seats = undefined;
     }
