@@ -1,11 +1,12 @@
--- The way of most messages: one unit from each bucket that drains steadily (gcra, token-bucket). It needs nothing of the engine, which
--- takes longer to make than all of this takes to run.
+-- The way of most messages: one unit from each of some buckets that delay nobody and begin full (gcra, token-bucket). It needs nothing of the engine,
+-- which takes longer to make than all of this takes to run.
 --
 -- keys   batches one after another, each with one key per policy
 -- args   as short-way.lua has them, the checks 'each'
 -- reply  as long-way.lua has it
 --
--- Returns nil, and has written nothing, when there is more to it: another algorithm, a block, receipts, another policy, a quarantine.
+-- Returns nil, and has written nothing, when there is more to it: another algorithm or cost, a block, receipts, another policy, a quarantine, more keys than
+-- fit the stack.
 
 -- The wait in ms until a debt, as of when it was seen last, leaves so much room, in parts.
 local function debt_wait_ms(debt, seen_ms, room, drain, now_ms)

@@ -250,6 +250,7 @@ describe('plain checks of cost 1 that travel together, the shortest way there is
   const hour = { limit: 5, window: '1h' } as const;
   const lists: readonly (readonly Policy[])[] = [
     ...Object.values(variants).map(([policy]) => [policy as Policy]),
+    [variants.gcra![0]!, variants['token bucket']![0]!, variants.gcra![2]!],
     [variants.gcra![0]!, variants['sliding log']![0]!],
     [slidingLog(hour), variants['token bucket']![0]!, fixedWindow(hour)],
     [variants['sliding slots']![0]!, variants['leaky bucket']![1]!, variants['sliding window']![0]!, gcra(hour)],

@@ -1,4 +1,4 @@
--- The way of a message of plain checks, which is most of them: no key twice in a batch, policies whose refusals write nothing. Args
+-- The way of a message of plain checks that bucket-way.lua is not for: no key twice in a batch, policies whose refusals write nothing. Args
 -- as long-way.lua has them, but checks are only '<key> <policy> <cost>', or 'each': the keys are batches one after another, each
 -- with one key per policy, of cost 1.
 --

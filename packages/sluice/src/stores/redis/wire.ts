@@ -1,4 +1,4 @@
-/** Batches of checks as long-way.lua and short-way.lua read them, and its reply as decisions. */
+/** Batches of checks as long-way.lua, short-way.lua and bucket-way.lua read them, and its reply as decisions. */
 import { algorithmOf } from '../../algorithms/algorithm.ts';
 import type { Decision, Receipt } from '../../vocabulary/decision.ts';
 import { SluiceError } from '../../vocabulary/errors.ts';
