@@ -21,6 +21,7 @@ export class Moments implements Moment {
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
+    // Only who asks it needs to know: `checkClock` is for everybody.
     const { recent } = clock;
     if (recent !== undefined && typeof recent !== 'function')
       throw invalid('clock.recent', 'a function, or left out', recent);
@@ -46,7 +47,7 @@ export class Moments implements Moment {
     const nowMs = this.reading(strict);
     this.isClock = true;
     this.nowMs = nowMs;
-    if (nowMs > this.happenedMs) this.happenedMs = nowMs;
+    this.happen();
     return nowMs;
   }
 

@@ -22,7 +22,7 @@ local function debt_wait_ms(debt, seen_ms, room, drain, now_ms)
 end
 
 function bucket_way(keys, args, server_ms)
-  if args[3] ~= 'each' or args[4] ~= 'plain' or #keys > 1000 then return nil end
+  if args[3] ~= 'each' or args[4] ~= 'plain' or #keys > MOST_VALUES then return nil end
   -- Of a policy: what a key's value begins with, the parts that fit, those of one unit, and those that drain per ms.
   local HEAD, CAPACITY, UNIT, DRAIN = 1, 2, 3, 4
   -- Of a row, which is a key's: its policy, its debt in parts, when that was seen last, and whether it has to be written. A batch that is

@@ -3,6 +3,8 @@
 -- As locals they are found faster.
 local math, string, struct, cmsgpack, redis = math, string, struct, cmsgpack, redis
 local infinity = math.huge
+-- As many values as are read at once: more would not fit the stack.
+local MOST_VALUES = 1000
 -- Under a fence: since when nothing that was charged before can be lost, and how much longer than they matter keys are kept.
 local fence_ms, grace_ms = nil, 0
 -- The way of buckets, where there are any.

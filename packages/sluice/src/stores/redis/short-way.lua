@@ -3,8 +3,6 @@
 -- with one key per policy, of cost 1.
 --
 -- Returns nil, and has written nothing, when there is more to it: a block, receipts, another policy, a quarantine.
-local MOST_VALUES = 1000
-
 local function short_way(keys, args, server_ms)
   local own_ms = tonumber(args[1])
   local now_ms = own_ms or server_ms
