@@ -35,8 +35,8 @@ function leakyWithoutRate(options: Options): AnyScheduler {
     sleep: (ms, signal) => clock.sleep(ms, signal),
   };
   const queue = leakyQueue({
-    limit: 1e9,
-    window: 1e-100,
+    limit: 2 ** 50,
+    window: 1e-6,
     capacity: 100_000,
     concurrency: 1,
     ...options,

@@ -85,10 +85,16 @@ export function optionalDuration(field: string, value: Duration | undefined): nu
   return value === undefined || value === 0 ? value : parseDuration(value, field);
 }
 
-/** `limit` and `window` of a rate, checked. */
+// A nanosecond. Windows are numbered from the epoch on, and far shorter ones have no numbers: a key would stay full for ever.
+const shortestWindowMs = 1e-6;
+
+/** `limit` and `window` of a rate, checked, each by itself and together: what one unit takes is a time that can be told. */
 export function rateOf(options: RateOptions): { limit: number; window: number } {
   const limit = aboveZero('limit', options.limit, 'To refuse everything use block().');
-  return { limit, window: parseDuration(options.window, 'window') };
+  const window = aboveZero('window', parseDuration(options.window, 'window'));
+  if (window < shortestWindowMs) throw invalid('window', `at least ${shortestWindowMs} ms`, window);
+  if (window / limit > largest) throw invalid('window / limit', `at most ${largest} ms`, window / limit);
+  return { limit, window };
 }
 
 /** A call's cost, checked. NaN would pass every comparison that guards a limit. */

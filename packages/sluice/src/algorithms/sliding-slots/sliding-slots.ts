@@ -193,6 +193,7 @@ export function slidingSlots(options: SlidingSlotsOptions): SlidingSlotsPolicy {
   const slots = options.slots ?? 60;
   const rate = rateOf(options);
   const most = Math.floor(Math.min(10_000, rate.window * slotsPerMs));
+  if (most < 1) throw invalid('window', `at least ${1 / slotsPerMs} ms`, rate.window);
   if (!Number.isInteger(slots) || slots < 1 || slots > most) {
     throw invalid('slots', `a whole number from 1 to ${most}`, slots);
   }

@@ -229,7 +229,6 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
 export function smooth(options: SmoothOptions): SmoothPolicy {
   knownFields('smooth', options, 'limit window maxBurst warmup coldFactor maxDelay');
   const { limit, window } = rateOf(options);
-  if (!(window / limit <= 2 ** 50)) throw invalid('window / limit', 'at most 2^50 ms per permit', window / limit);
   const warmup = options.warmup === undefined ? undefined : parseDuration(options.warmup, 'warmup');
   const maxDelay = optionalDuration('maxDelay', options.maxDelay);
   const maxBurst = options.maxBurst === undefined ? undefined : zeroOrMore('maxBurst', options.maxBurst);

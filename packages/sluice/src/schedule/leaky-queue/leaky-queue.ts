@@ -5,7 +5,6 @@
 import { wholeNumber } from '../../protect/option-checks.ts';
 import type { ProtectedCall } from '../../protect/protection.ts';
 import type { Duration } from '../../vocabulary/duration.ts';
-import { invalid } from '../../vocabulary/errors.ts';
 import { withGetters } from '../../vocabulary/getters.ts';
 import { knownFields, rateOf } from '../../vocabulary/policy.ts';
 import { Runner, type Scheduler } from '../runner.ts';
@@ -51,7 +50,6 @@ export function leakyQueue<T = unknown>(options: LeakyQueueOptions): LeakyQueue<
   knownFields('leakyQueue options', options, 'limit window capacity concurrency shed name clock');
   wholeNumber('capacity', options.capacity, 0, mostWaiting);
   const { limit, window } = rateOf(options);
-  if (!Number.isFinite(window / limit)) throw invalid('window / limit', 'a finite interval', window / limit);
   const order = new LeakyOrder(limit, window);
   const defaults = { noun: 'leaky queue', concurrency: mostRunning, capacity: 0 };
   const runner = new Runner(settingsOf(options, defaults, order));
