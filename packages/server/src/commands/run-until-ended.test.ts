@@ -85,12 +85,24 @@ it('a signal while it starts ends it well once it has started, and its state sta
   expect(await end(next)).toBe(0);
 });
 
-it('a second signal ends it at once, and what was saved stays', async () => {
+it('a signal that comes twice at a time ends it well', async () => {
+  const served = serve();
+  expect(await ask(served)).toBe(9);
+  served.child.kill('SIGINT');
+  served.child.kill('SIGTERM');
+  expect(await served.ended).toEqual([0, null]);
+  const next = serve();
+  expect(await ask(next)).toBe(8);
+});
+
+it('another signal ends it at once, and what was saved stays', async () => {
   const { served, pipe, state } = await starting();
   served.child.kill('SIGINT');
   await waitUntil('the signal is seen', () => served.said.text.includes('SIGINT') || served.child.signalCode !== null);
-  served.child.kill('SIGTERM');
-  await waitUntil('so is the second', () => served.said.text.includes('at once') || served.child.signalCode !== null);
+  await waitUntil('so is another', () => {
+    served.child.kill('SIGTERM');
+    return served.said.text.includes('at once') || served.child.signalCode !== null;
+  });
   // Node ends only when its threads have; one of them reads the pipe.
   await pipe.close();
   expect(await served.ended).toEqual([1, null]);

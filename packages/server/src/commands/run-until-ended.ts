@@ -1,6 +1,6 @@
 /**
  * The life of a command that serves: started, or a sentence about why not (2); ended by SIGTERM or SIGINT once what was begun is finished (0, or
- * 1 where it could not end well), its own start among it; the second signal ends it at once.
+ * 1 where it could not end well), its own start among it; the next signal ends it at once.
  */
 import type { ServiceLog } from '../operations/log.ts';
 
@@ -8,6 +8,9 @@ export interface Running {
   /** Finishes what was begun, and ends. */
   stop(): Promise<void>;
 }
+
+// A supervisor that signals a whole group, and npm that passes on what it gets itself, say the same thing twice.
+const sameWishMs = 200;
 
 /** Ends it with this exit code, for this reason. */
 export type End = (exitCode: number, reason: string) => void;
@@ -21,6 +24,7 @@ export async function runUntilEnded<T extends Running>(
   let running: T | undefined;
   let isEnding = false;
   let earlySignal: NodeJS.Signals | undefined;
+  let firstSignalMs: number | undefined;
 
   function endAtOnce(reason: string): never {
     log.info({ reason }, 'ending at once');
@@ -47,6 +51,9 @@ export async function runUntilEnded<T extends Running>(
   // waited for, not broken off, because half of a service cannot be ended: it does not know yet what it would have to save.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
+      const nowMs = performance.now();
+      firstSignalMs ??= nowMs;
+      if (nowMs !== firstSignalMs && nowMs - firstSignalMs < sameWishMs) return;
       if (running !== undefined) void end(0, signal);
       else if (earlySignal !== undefined) endAtOnce(signal);
       else {
