@@ -367,28 +367,48 @@ export class Rows {
 
   /** Those rows of a segment whose last common bit, at this depth, is `bit`; all of them at the segment's own depth. */
   private copy(from: Segment, depth: number, bit: number, capacity: number): Segment {
-    const { stride } = this;
-    const step = 2 * stride;
     const to = this.segmentOf(depth, capacity);
     if (from.seats) to.seats = new Uint16Array(capacity + tail);
-    for (let place = 0; place < from.capacity + tail; place += 1) {
-      const high = from.hashes[place * step + 1]!;
-      if (high === 0) continue;
-      if (depth !== from.depth && ((high >>> (32 - depth)) & 1) !== bit) continue;
-      let free = ((from.hashes[place * step]! >>> 16) * capacity) >>> 16;
-      while (to.hashes[free * step + 1] !== 0) free += 1;
-      // Where keys fall is chance, and these do not fit into so few places.
-      if (free + 4 >= capacity + tail) return this.copy(from, depth, bit, Math.ceil(capacity * growth) + tail);
+    const lastBit = depth === from.depth ? 0 : 1 << (32 - depth);
+    if (this.fill(to, from, lastBit, bit === 0 ? 0 : lastBit)) return to;
+    // Where keys fall is chance, and these do not fit into so few places.
+    return this.copy(from, depth, bit, Math.ceil(capacity * growth) + tail);
+  }
+
+  /**
+   * Puts the rows whose `lastBit` of `high` is `bit` into an empty segment; false where they do not fit.
+   *
+   * A table that is filled quickly grows large before the engine has compiled this, and a call waits for all of it: so it reads
+   * no field twice.
+   * Growing and splitting are the same work: what is compiled would be taken back by the first split, in its middle, if that did
+   * anything that had never been done before.
+   */
+  private fill(to: Segment, from: Segment, lastBit: number, bit: number): boolean {
+    const { stride } = this;
+    const step = 2 * stride;
+    const { hashes, cells, keys, own, seats, capacity } = to;
+    const { hashes: fromHashes, cells: fromCells, keys: fromKeys, own: fromOwn, seats: fromSeats } = from;
+    const end = (capacity + tail - 4) * step;
+    const fromEnd = (from.capacity + tail) * step;
+    let used = 0;
+    for (let old = 0; old < fromEnd; old += step) {
+      const high = fromHashes[old + 1]!;
+      if (high === 0 || (high & lastBit) !== bit) continue;
+      const low = fromHashes[old]!;
+      let at = (((low >>> 16) * capacity) >>> 16) * step;
+      while (hashes[at + 1] !== 0) at += step;
+      if (at >= end) return false;
       // As whole numbers: read as a cell, a hash may be no number at all, and would not survive.
-      to.hashes[free * step] = from.hashes[place * step]!;
-      to.hashes[free * step + 1] = high;
-      for (let i = 1; i < stride; i += 1) to.cells[free * stride + i] = from.cells[place * stride + i]!;
-      if (to.keys) to.keys[free] = from.keys![place]!;
-      if (to.own) to.own[free] = from.own![place]!;
-      if (to.seats) to.seats[free] = from.seats![place]!;
-      to.used += 1;
+      hashes[at] = low;
+      hashes[at + 1] = high;
+      for (let i = 1; i < stride; i += 1) cells[(at >> 1) + i] = fromCells[(old >> 1) + i]!;
+      if (keys) keys[at / step] = fromKeys![old / step]!;
+      if (own) own[at / step] = fromOwn![old / step]!;
+      if (seats) seats[at / step] = fromSeats![old / step]!;
+      used += 1;
     }
-    return to;
+    to.used = used;
+    return true;
   }
 
   /** Tells the seats of a segment's rows where those are now. */
