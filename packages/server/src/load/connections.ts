@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import type { Asker, AskerEvents } from './asker.ts';
 import type { Dialogue, OpenDialogue } from './dialogue.ts';
 import { Outgoing } from './outgoing.ts';
+import { RequestRing } from './request-ring.ts';
 
 export interface ConnectionsOptions {
   readonly host: string;
@@ -28,25 +29,25 @@ export async function openConnections(
   return new Connections(lines, openDialogue, events, nextKey);
 }
 
-/** A socket, and who is told what came: bytes that are there until it returns. */
+/** A socket, and who is told what came: as many bytes, which are there until it returns. */
 interface Line {
   readonly socket: Socket;
   /** What came before anybody was told. */
   readonly early: readonly Buffer[];
-  read(chunk: Buffer): void;
+  read(bytes: Buffer, length: number): void;
 }
 
 async function openLine(host: string, port: number, buffer: Buffer): Promise<Line> {
   const onread = {
     buffer,
     callback(bytes: number) {
-      line.read(buffer.subarray(0, bytes));
+      line.read(buffer, bytes);
       return true;
     },
   };
   const socket = connect({ host, port, noDelay: true, onread });
   const early: Buffer[] = [];
-  const line: Line = { socket, early, read: (chunk) => early.push(Buffer.from(chunk)) };
+  const line: Line = { socket, early, read: (bytes, length) => early.push(Buffer.from(bytes.subarray(0, length))) };
   const onTimeout = () => socket.destroy(new Error(`${host}:${port} did not answer within ${connectMs} ms.`));
   socket.setTimeout(connectMs, onTimeout);
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject));
@@ -59,21 +60,36 @@ class Connections implements Asker {
   reading: Connection | undefined;
   private readonly all: readonly Connection[];
   private readonly nextKey: () => number;
-  private turn = 0;
+  /** Places in `all` of those that may have room, each once. To look at all of them would cost more than a request, when most are waiting. */
+  private readonly turns: RequestRing;
+  /** Those with something to send, each once. */
+  private readonly unsent: Connection[] = [];
 
   constructor(lines: readonly Line[], openDialogue: OpenDialogue, events: AskerEvents, nextKey: () => number) {
-    this.all = lines.map((line) => new Connection(line, openDialogue, events, this));
     this.nextKey = nextKey;
+    this.turns = new RequestRing(lines.length);
+    this.all = lines.map((line, place) => new Connection(line, place, openDialogue, events, this));
+    for (const connection of this.all) this.queue(connection);
   }
 
   ask(request: number): boolean {
     const connection = this.withRoom();
-    connection?.ask(request, this.nextKey());
-    return connection !== undefined;
+    if (connection === undefined) return false;
+    connection.ask(request, this.nextKey());
+    if (!connection.isUnsent) {
+      connection.isUnsent = true;
+      this.unsent.push(connection);
+    }
+    this.queue(connection);
+    return true;
   }
 
   flush(): void {
-    for (const connection of this.all) connection.flush();
+    for (const connection of this.unsent) {
+      connection.isUnsent = false;
+      connection.flush();
+    }
+    this.unsent.length = 0;
   }
 
   failure(): string | undefined {
@@ -84,11 +100,18 @@ class Connections implements Asker {
     for (const connection of this.all) connection.close();
   }
 
+  /** It gets a turn if it has room. Without room it is told of here again, when it has some. */
+  queue(connection: Connection): void {
+    if (connection.isQueued || !connection.hasRoom()) return;
+    connection.isQueued = true;
+    this.turns.push(connection.place);
+  }
+
   private withRoom(): Connection | undefined {
     if (this.reading?.hasRoom()) return this.reading;
-    for (let tried = 0; tried < this.all.length; tried += 1) {
-      const connection = this.all[this.turn]!;
-      this.turn = (this.turn + 1) % this.all.length;
+    while (this.turns.length > 0) {
+      const connection = this.all[this.turns.shift()]!;
+      connection.isQueued = false;
       if (connection.hasRoom()) return connection;
     }
     return undefined;
@@ -96,24 +119,29 @@ class Connections implements Asker {
 }
 
 class Connection {
+  readonly place: number;
+  isQueued = false;
+  isUnsent = false;
   /** Why it cannot be asked any more. */
   lost: string | undefined;
   private readonly socket: Socket;
   private readonly events: AskerEvents;
-  private readonly group: { reading: Connection | undefined };
+  private readonly group: Pick<Connections, 'reading' | 'queue'>;
   private readonly out = new Outgoing();
   private readonly dialogue: Dialogue;
 
-  constructor(line: Line, openDialogue: OpenDialogue, events: AskerEvents, group: Connection['group']) {
+  constructor(line: Line, place: number, openDialogue: OpenDialogue, events: AskerEvents, group: Connection['group']) {
     const { socket } = line;
+    this.place = place;
     this.socket = socket;
     this.events = events;
     this.group = group;
     this.dialogue = openDialogue(this.out, events);
     socket.on('error', (error) => this.lose(error.message));
     socket.on('close', () => this.lose('the service closed the connection'));
-    line.read = (chunk) => this.read(chunk);
-    for (const chunk of line.early) this.read(chunk);
+    socket.on('drain', () => group.queue(this));
+    line.read = (bytes, length) => this.read(bytes, length);
+    for (const chunk of line.early) this.read(chunk, chunk.length);
     this.flush();
   }
 
@@ -127,7 +155,7 @@ class Connection {
   }
 
   flush(): void {
-    if (this.out.length > 0 && this.lost === undefined) this.socket.write(this.out.take());
+    if (this.out.length > 0 && this.lost === undefined) this.out.writeTo(this.socket);
   }
 
   close(): void {
@@ -135,16 +163,17 @@ class Connection {
     this.socket.destroy();
   }
 
-  private read(chunk: Buffer): void {
+  private read(bytes: Buffer, length: number): void {
     this.group.reading = this;
     try {
-      this.dialogue.read(chunk);
+      this.dialogue.read(bytes, length);
     } catch (error) {
       this.lose((error as Error).message);
       this.socket.destroy();
     }
     this.group.reading = undefined;
     this.flush();
+    this.group.queue(this);
   }
 
   private lose(reason: string): void {

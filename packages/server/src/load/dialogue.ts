@@ -7,8 +7,8 @@ export interface Dialogue {
   room(): number;
   /** Appends a request about a key. */
   ask(request: number, key: number): void;
-  /** Reads on, telling of each answer that is whole. The bytes are there until it returns. Throws when it cannot be read. */
-  read(chunk: Buffer): void;
+  /** Reads on, telling of each answer that is whole. So many bytes (default: all) are there until it returns. Throws when it cannot be read. */
+  read(bytes: Buffer, length?: number): void;
   /** Requests that are not answered yet. The connection is lost. */
   unanswered(): readonly number[];
 }

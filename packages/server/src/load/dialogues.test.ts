@@ -21,6 +21,15 @@ function converse(open: OpenDialogue, keys: readonly number[], answer: Buffer, p
 
 const pieces = [1, 2, 3, 7, 1000];
 
+/** As the generator reads: into a buffer in which something older stands behind what came. */
+function readInto(open: OpenDialogue, answer: Buffer) {
+  const told: [request: number, problem: string | undefined][] = [];
+  const dialogue = open(new Outgoing(), { answered: (request, problem) => told.push([request, problem]) });
+  dialogue.ask(0, 0);
+  dialogue.read(Buffer.concat([answer, answer]), answer.length);
+  return told;
+}
+
 describe('RESP dialogue', () => {
   const question = { protocol: 'resp', words: ['CL.THROTTLE', 'key:{key}', '100'] } as const;
   const open = respDialogue(question, 10);
@@ -59,6 +68,10 @@ describe('RESP dialogue', () => {
     expect(dialogue.room()).toBe(9);
   });
 
+  it('reads only as far as something came', () => {
+    expect(readInto(open, Buffer.from('*1\r\n$2\r\nab\r\n'))).toEqual([[0, undefined]]);
+  });
+
   it('does not take an answer that nobody asked for', () => {
     expect(() => converse(open, [], Buffer.from(':1\r\n'), 10)).toThrow('nobody had asked for');
   });
@@ -93,6 +106,29 @@ describe('HTTP dialogue', () => {
       expect(told).toEqual([[0, problem]]);
       expect(dialogue.room()).toBe(1);
     }
+  });
+
+  it('reads only as far as something came', () => {
+    expect(readInto(open, answer(200, 'some body'))).toEqual([[0, undefined]]);
+  });
+
+  it.each([
+    'content-length:2',
+    'CONTENT-LENGTH:   2',
+    'X-Content-Length: 9\r\nContent-Length: 2\r\nContent-Lengths: 7',
+  ])('finds the length in %j', (line) => {
+    const text = `HTTP/1.1 200 OK\r\n${line}\r\nDate: today 12:34\r\n\r\nab`;
+    expect(converse(open, [1], Buffer.from(text), 1000).told).toEqual([[0, undefined]]);
+  });
+
+  it('reads one answer after the other', () => {
+    const { told, dialogue } = converse(open, [1], answer(503, 'no'), 1000);
+    dialogue.ask(1, 1);
+    dialogue.read(answer(200, 'some body'));
+    expect(told).toEqual([
+      [0, 'HTTP status 503'],
+      [1, undefined],
+    ]);
   });
 
   it('reads an answer without a body', () => {
@@ -140,6 +176,11 @@ describe('gRPC dialogue', () => {
       expect(dialogue.room()).toBe(2);
     },
   );
+
+  it('reads only as far as something came', () => {
+    const answer = Buffer.concat([frame(data, 0, 1, message), frame(headers, 5, 1, 'trailers')]);
+    expect(readInto(open, answer)).toEqual([[0, undefined]]);
+  });
 
   it('takes a call that was reset, cut off, or answered with something else for an error', () => {
     const answer = Buffer.concat([frame(reset, 0, 1, '\0\0\0\x07'), frame(data, 1, 3, 'not a message')]);

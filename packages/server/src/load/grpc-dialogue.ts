@@ -98,8 +98,9 @@ class GrpcDialogue implements Dialogue {
     this.nextStream += 2;
   }
 
-  read(chunk: Buffer): void {
-    const bytes = this.partial === undefined ? chunk : Buffer.concat([this.partial, chunk]);
+  read(chunk: Buffer, chunkBytes = chunk.length): void {
+    const read = chunkBytes === chunk.length ? chunk : chunk.subarray(0, chunkBytes);
+    const bytes = this.partial === undefined ? read : Buffer.concat([this.partial, read]);
     let at = 0;
     while (at + frameHeadBytes <= bytes.length) {
       const length = bytes.readUIntBE(at, 3);

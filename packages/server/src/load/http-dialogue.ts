@@ -1,10 +1,8 @@
 /** HTTP/1.1 with keep-alive and without pipelining: one request, one answer. 200 and 429 are decisions, all else is an error. */
+import { AnswerHead } from './answer-head.ts';
 import type { OpenDialogue } from './dialogue.ts';
 import { KeyedBytes, withSomeKey } from './keyed-bytes.ts';
 import type { Question } from './load-order.ts';
-
-const endOfHead = '\r\n\r\n';
-const mostHeadBytes = 65_536;
 
 export function httpDialogue({ path, body }: Extract<Question, { protocol: 'http' }>, authority: string): OpenDialogue {
   const known = withSomeKey(body);
@@ -16,17 +14,17 @@ export function httpDialogue({ path, body }: Extract<Question, { protocol: 'http
 
   return (out, { answered }) => {
     let asked: number | undefined;
-    /** The beginning of a head that is not whole. */
-    let head: Buffer | undefined;
-    let status = 0;
+    const head = new AnswerHead();
     /** Of the body; undefined while the head is read. */
     let missingBytes: number | undefined;
 
     function endAnswer(): void {
       const answer = asked;
       if (answer === undefined) throw new Error('an answer came that nobody had asked for');
+      const { status } = head;
       asked = undefined;
       missingBytes = undefined;
+      head.begin();
       answered(answer, status === 200 || status === 429 ? undefined : `HTTP status ${status}`);
     }
 
@@ -37,34 +35,22 @@ export function httpDialogue({ path, body }: Extract<Question, { protocol: 'http
         request.writeTo(out.bytes, at, key);
         asked = answer;
       },
-      read(chunk) {
-        let bytes = chunk;
+      read(bytes, length = bytes.length) {
+        let at = 0;
         if (missingBytes === undefined) {
-          if (head !== undefined) bytes = Buffer.concat([head, chunk]);
-          const end = bytes.indexOf(endOfHead);
-          if (end < 0) {
-            if (bytes.length > mostHeadBytes)
-              throw new Error(`the head of an answer is longer than ${mostHeadBytes} bytes`);
-            head = Buffer.from(bytes);
-            return;
+          at = head.read(bytes, length);
+          if (!head.isWhole) return;
+          if (head.bodyBytes === undefined) {
+            const text = bytes.toString('latin1', 0, Math.min(at, 200));
+            throw new Error(`an answer must have a Content-Length here, got: ${text}`);
           }
-          head = undefined;
-          const text = bytes.toString('latin1', 0, end);
-          status = Number(text.slice(9, 12));
-          missingBytes = bodyBytes(text);
-          bytes = bytes.subarray(end + endOfHead.length);
+          missingBytes = head.bodyBytes;
         }
-        missingBytes -= bytes.length;
+        missingBytes -= length - at;
         if (missingBytes < 0) throw new Error('an answer is longer than it said');
         if (missingBytes === 0) endAnswer();
       },
       unanswered: () => (asked === undefined ? [] : [asked]),
     };
   };
-}
-
-function bodyBytes(head: string): number {
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-  if (length === undefined) throw new Error(`an answer must have a Content-Length here, got: ${head.slice(0, 200)}`);
-  return Number(length);
 }

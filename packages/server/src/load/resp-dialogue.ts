@@ -58,16 +58,16 @@ export function respDialogue({ words }: Extract<Question, { protocol: 'resp' }>,
         command.writeTo(out.bytes, at, key);
         asked.push(request);
       },
-      read(chunk) {
-        for (let at = 0; at < chunk.length; at += 1) {
+      read(bytes, length = bytes.length) {
+        for (let at = 0; at < length; at += 1) {
           if (skip > 0) {
-            const step = Math.min(skip, chunk.length - at);
+            const step = Math.min(skip, length - at);
             skip -= step;
             at += step - 1;
             if (skip === 0 && missing === 0) endAnswer();
             continue;
           }
-          const byte = chunk[at]!;
+          const byte = bytes[at]!;
           if (kind === 0) kind = byte;
           else if (byte === lineFeed) endLine();
           else if (kind === minus) {
