@@ -36,18 +36,25 @@ export class Copies {
   }
 
   /** The shards of the message whose copy has all of it now. Only of whom the slot table calls their owner: a later owner may be an older node. */
-  receive({ epoch, kinds, shards }: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
-    const reader = new StepReader(kinds, this.policies, this.texts);
-    return shards
-      .filter(({ shard }) => !this.fences.copySessions || isOwner(shard, epoch))
-      .filter((replication) => this.tryShard(epoch, replication, reader))
-      .map(({ shard }) => shard);
+  receive(message: Replication, isOwner: (shard: number, epoch: number) => boolean): number[] {
+    const { epoch, kinds, shards, steps } = message;
+    const reader = new StepReader(kinds, steps, this.policies, this.texts);
+    const copied: number[] = [];
+    let end = 0;
+    for (const replication of shards) {
+      const start = end;
+      end += replication.stepBytes;
+      if (this.fences.copySessions && !isOwner(replication.shard, epoch)) continue;
+      const repeat = (copy: Shard) => reader.repeat(copy, start, end);
+      if (this.tryShard(epoch, replication, repeat)) copied.push(replication.shard);
+    }
+    return copied;
   }
 
   /** One that cannot be kept, as where there is room for fewer keys than at its owner, says nothing of the others. */
-  private tryShard(epoch: number, replication: ShardReplication, reader: StepReader): boolean {
+  private tryShard(epoch: number, replication: ShardReplication, repeat: (copy: Shard) => boolean): boolean {
     try {
-      return this.receiveShard(epoch, replication, reader);
+      return this.receiveShard(epoch, replication, repeat);
     } catch {
       const copy = this.copies.get(replication.shard);
       if (copy) copy.isBroken = true;
@@ -55,8 +62,8 @@ export class Copies {
     }
   }
 
-  private receiveShard(epoch: number, replication: ShardReplication, reader: StepReader): boolean {
-    const { shard, session, sequence, nowMs, state, steps } = replication;
+  private receiveShard(epoch: number, replication: ShardReplication, repeat: (copy: Shard) => boolean): boolean {
+    const { shard, session, sequence, nowMs, state } = replication;
     let copy = this.copies.get(shard);
     if (copy && this.fences.copySessions) {
       // Of a copy that was begun anew since.
@@ -73,7 +80,7 @@ export class Copies {
       this.copies.set(shard, copy);
     }
     if (copy === undefined) return false;
-    if (!reader.repeat(copy.shard, steps)) {
+    if (!repeat(copy.shard)) {
       // No room here for what the owner has room for: the copy must not be taken for the whole.
       copy.isBroken = true;
       return false;

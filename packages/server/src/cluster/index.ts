@@ -15,6 +15,7 @@ export type {
 } from './environment.ts';
 export { allFences, type Fences } from './fences.ts';
 export type { PeerMessage, PeerReply } from './messages.ts';
+export { readPeerMessage, writePeerMessage } from './peers/peer-text.ts';
 export { type ClusterSettings, drift, type SharedSettings } from './settings.ts';
 export { defaultShards, mostShards, shardOfSlot, slots } from './shards.ts';
 export type { ClusterDoor, ClusterMember, ClusterView, NodeAddresses, Route } from './view.ts';

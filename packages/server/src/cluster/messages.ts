@@ -1,7 +1,7 @@
-/** What nodes say to each other: plain data that survives JSON. Each message names whom it is for; a successor at the same address refuses it. */
+/** What nodes say to each other: plain data that survives JSON, and the bytes of `steps` beside it. Each message names whom it is for; a successor at the same address refuses it. */
 import type { Decision, Snapshot } from 'sluice';
 import type { SavedReceipts } from './receipts.ts';
-import type { WireKind, WireSteps } from './steps.ts';
+import type { WireKind } from './steps.ts';
 import type { WireCheck } from './wire-check.ts';
 
 export type PeerMessage =
@@ -28,6 +28,8 @@ export interface Replication {
   readonly epoch: number;
   readonly kinds: readonly WireKind[];
   readonly shards: readonly ShardReplication[];
+  /** What was carried out since, in order, of one shard after the other (step-bytes.ts). */
+  readonly steps: Uint8Array;
 }
 
 export interface ShardReplication {
@@ -39,8 +41,8 @@ export interface ShardReplication {
   readonly nowMs: number;
   /** Everything, at the start of a session. */
   readonly state?: ShardState;
-  /** What was carried out since, in order. */
-  readonly steps: WireSteps;
+  /** How much of the message's steps is about this shard. */
+  readonly stepBytes: number;
 }
 
 export interface ShardState {

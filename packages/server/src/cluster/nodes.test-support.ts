@@ -3,6 +3,7 @@ import { SluiceError } from 'sluice';
 import { ClusterNode } from './cluster-node.ts';
 import type { NodeEnvironment, Peers } from './environment.ts';
 import { etcdClient } from './etcd/etcd-client.ts';
+import { readPeerMessage, writePeerMessage } from './peers/peer-text.ts';
 import type { ClusterSettings } from './settings.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -29,7 +30,7 @@ export function neighbourhood(endpoints: readonly string[], ttlMs = 2000): Neigh
     async ask(address, message) {
       const node = byAddress.get(address);
       if (node === undefined) throw new SluiceError('store-unavailable', `nobody listens at ${address}`);
-      const reply = await node.receive(JSON.parse(JSON.stringify(message)));
+      const reply = await node.receive(readPeerMessage(writePeerMessage(message)));
       return JSON.parse(JSON.stringify(reply));
     },
   };

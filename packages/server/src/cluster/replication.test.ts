@@ -6,7 +6,7 @@ import type { PeerReply, Replication } from './messages.ts';
 import { OwnedPolicies } from './owned-policy.ts';
 import { Standbys } from './replication.ts';
 import { Shard } from './shard.ts';
-import { entriesPerStep } from './steps.ts';
+import { StepBytes } from './step-bytes.ts';
 
 const policy = parsePolicy({ algorithm: 'gcra', limit: 100, window: 1000 });
 const shared = { graceMs: 10, unreplicated: 10, durableFromMs: 3_600_000 };
@@ -47,6 +47,7 @@ async function ownerWithStandby() {
   } as unknown as NodeEnvironment;
   const standbys = new Standbys(environment, allFences, 500, () => ({ id: 'a', epoch: 1 }));
   const shard = Shard.unknown(7, environment.clock, 100, { ...allFences, quarantine: false });
+  shard.decidedMs = nowMs;
   const advance = (ms: number) => {
     nowMs += ms;
     for (const timer of timers.filter(({ dueMs }) => dueMs <= nowMs)) {
@@ -63,7 +64,16 @@ async function ownerWithStandby() {
       7,
       batch.map((check) => policies.ownedCheck({ name: 'api', key: 'ann', policy, cost: 1, ...check })),
     );
-  const stepsOf = (place: number) => (asked[place]!.message.shards[0]?.steps.length ?? 0) / entriesPerStep;
+  const stepsOf = (place: number) => {
+    const { steps } = asked[place]!.message;
+    let count = 0;
+    const one = () => {
+      count += 1;
+      return true;
+    };
+    new StepBytes(steps).visit(0, steps.length, { plain: one, batch: one });
+    return count;
+  };
   return { standbys, advance, grant, carryOut, asked, stepsOf };
 }
 
@@ -113,6 +123,47 @@ test('while a message is on its way nothing else is sent; what came up meanwhile
   advance(20);
   expect(asked).toHaveLength(3);
   expect(stepsOf(2)).toBe(1);
+});
+
+test('keys of one slot are told of together, and none of them waits for another', async () => {
+  const { advance, grant, asked } = await ownerWithStandby();
+  for (let i = 0; i < 5; i += 1)
+    for (const key of ['{slot}a', '{slot}b', '{slot}c', '{slot}d']) expect(grant(key)).toBeUndefined();
+  advance(5);
+  expect(asked).toHaveLength(1);
+  for (let i = 0; i < 5; i += 1) expect(grant('{slot}a')).toBeUndefined();
+  expect(grant('{slot}a')).toBeInstanceOf(Promise);
+});
+
+test('a key is as far ahead as the message under way and the next one say together', async () => {
+  const { advance, grant, asked } = await ownerWithStandby();
+  for (let i = 0; i < 5; i += 1) expect(grant('hot')).toBeUndefined();
+  advance(20);
+  for (let i = 0; i < 5; i += 1) expect(grant('hot')).toBeUndefined();
+  expect(grant('hot')).toBeInstanceOf(Promise);
+  await asked[1]!.confirm();
+  // What was told is confirmed, and no more: six are left.
+  for (let i = 0; i < 4; i += 1) expect(grant('hot')).toBeUndefined();
+  expect(grant('hot')).toBeInstanceOf(Promise);
+});
+
+test('of a batch that asks for one key several times, all of it counts', async () => {
+  const { carryOut } = await ownerWithStandby();
+  expect(carryOut({ cost: 5 }, { cost: 5 })).toBeUndefined();
+  expect(carryOut({ cost: 0.5 }, { cost: 0.5 })).toBeInstanceOf(Promise);
+});
+
+test('a key is bounded also while etcd is still to hear that its standby is gone', async () => {
+  const { standbys, advance, grant, asked } = await ownerWithStandby();
+  const copied = standbys.edits();
+  standbys.telling(copied);
+  standbys.told(copied);
+  for (let i = 0; i < 2; i += 1) grant('hot');
+  advance(20);
+  for (let i = 0; i < 2; i += 1) grant('hot');
+  await asked[1]!.refuse();
+  for (let i = 0; i < 6; i += 1) expect(grant('hot')).toBeUndefined();
+  expect(grant('hot')).toBeInstanceOf(Promise);
 });
 
 test.each(['renew', 'block'] as const)(

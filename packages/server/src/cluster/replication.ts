@@ -16,6 +16,7 @@ import type { Replication, ShardReplication } from './messages.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 import { mostStateBytes, stateBytes } from './state-bytes.ts';
+import { StepWriter } from './step-bytes.ts';
 import { costOf, Kinds, mustBeCopied, Steps } from './steps.ts';
 
 /** Whom a shard is copied to. */
@@ -40,6 +41,8 @@ interface Link {
   sequence: number;
   /** Of the message that is being made. */
   steps: Steps;
+  /** Of the one that is on its way. */
+  told: Steps;
   /** A key of these is on its way to where it would have to wait. */
   isPressing: boolean;
   isStateSent: boolean;
@@ -60,7 +63,6 @@ interface Waiter {
 interface Sent {
   readonly link: Link;
   readonly sequence: number;
-  readonly steps: Steps;
   readonly waiters: Waiter[];
 }
 
@@ -103,7 +105,7 @@ export class Standbys {
   begin(shard: Shard, standby: StandbyNode): void {
     if (this.links.has(shard.number)) return;
     this.sessions += 1;
-    this.links.set(shard.number, {
+    const link: Link = {
       shard,
       standby,
       session: this.sessions,
@@ -111,13 +113,18 @@ export class Standbys {
       isTold: false,
       sequence: 0,
       steps: new Steps(),
+      told: new Steps(),
       isPressing: false,
       isStateSent: false,
-      ahead: new Ahead(),
+      ahead: new Ahead(
+        (visit) => link.told.forEachCost(visit),
+        (visit) => link.steps.forEachCost(visit),
+      ),
       closedBy: Number.POSITIVE_INFINITY,
       isOver: false,
       waiters: [],
-    });
+    };
+    this.links.set(shard.number, link);
     this.flushSoon(0);
   }
 
@@ -140,8 +147,11 @@ export class Standbys {
   break(shard: number): void {
     const link = this.links.get(shard);
     if (link === undefined || link.phase === 'broken') return;
-    if (link.isTold && this.fences.lossRecordedFirst) link.phase = 'broken';
-    else this.release(link);
+    if (link.isTold && this.fences.lossRecordedFirst) {
+      link.phase = 'broken';
+      // What is carried out from here on is told to nobody, and bounded all the same.
+      link.ahead.countByKey();
+    } else this.release(link);
   }
 
   private release(link: Link): void {
@@ -193,23 +203,26 @@ export class Standbys {
     const link = this.links.get(shard);
     if (link === undefined || !link.isStateSent) return undefined;
     if (link.phase !== 'broken') link.steps.addBatch(link.shard.decidedMs, checks);
+    const most = checks.map((check) => link.ahead.add(check.name, check.key, costOf(check)));
     let isTooFar = false;
-    for (const check of checks) {
-      const aheadBy = link.ahead.add(check.name, check.key, costOf(check));
-      if (this.isTooFar(link, aheadBy, check.owned) || mustBeCopied(check)) isTooFar = true;
-    }
+    for (const [i, check] of checks.entries())
+      if (this.isTooFar(link, most[i]!, check, check.owned) || mustBeCopied(check)) isTooFar = true;
     return this.willBeTold(link, isTooFar);
   }
 
   /** The same of one plain check. */
-  carriedOutPlain(shard: number, { name, key, cost }: Check, owned: OwnedPolicy): Promise<void> | undefined {
+  carriedOutPlain(shard: number, check: Check, owned: OwnedPolicy): Promise<void> | undefined {
     const link = this.links.get(shard);
     if (link === undefined || !link.isStateSent) return undefined;
+    const { name, key, cost } = check;
     if (link.phase !== 'broken') link.steps.addPlain(link.shard.decidedMs, name, key, cost, owned.policy);
-    return this.willBeTold(link, this.isTooFar(link, link.ahead.add(name, key, cost), owned));
+    return this.willBeTold(link, this.isTooFar(link, link.ahead.add(name, key, cost), check, owned));
   }
 
-  private isTooFar(link: Link, aheadBy: number, { lag }: OwnedPolicy): boolean {
+  /** `most`: the key is no further ahead than that. */
+  private isTooFar(link: Link, most: number, { name, key }: Check, { lag }: OwnedPolicy): boolean {
+    if (2 * most <= lag) return false;
+    const aheadBy = link.ahead.of(name, key);
     if (2 * aheadBy > lag) link.isPressing = true;
     return aheadBy > lag;
   }
@@ -268,6 +281,7 @@ export class Standbys {
     const sent: Sent[] = [];
     const shards: ShardReplication[] = [];
     const kinds = new Kinds();
+    const writer = new StepWriter();
     let bytes = 0;
     for (const link of links) {
       const { shard, session, isStateSent, steps, waiters } = link;
@@ -276,19 +290,28 @@ export class Standbys {
       // The others come with the next message.
       if (state !== undefined && bytes > mostStateBytes && shards.length > 0) continue;
       link.sequence += 1;
-      sent.push({ link, sequence: link.sequence, steps, waiters });
+      sent.push({ link, sequence: link.sequence, waiters });
+      link.told = steps;
       link.steps = new Steps();
+      link.ahead.tell();
       link.isPressing = false;
       link.waiters = [];
       link.isStateSent = true;
       const nowMs = shard.nowMs();
-      const told = { shard: shard.number, session, sequence: link.sequence, nowMs, steps: steps.wire(kinds) };
+      const told = {
+        shard: shard.number,
+        session,
+        sequence: link.sequence,
+        nowMs,
+        stepBytes: steps.write(kinds, writer),
+      };
       shards.push(state === undefined ? told : { ...told, state });
     }
     this.busy.add(address);
     const { id, epoch } = this.self();
     const to = links[0]!.standby.id;
-    const copied = await this.ask(address, { kind: 'replicate', to, from: id, epoch, kinds: kinds.all, shards });
+    const steps = writer.written;
+    const copied = await this.ask(address, { kind: 'replicate', to, from: id, epoch, kinds: kinds.all, shards, steps });
     this.busy.delete(address);
     if (this.isStopped) return;
     for (const one of sent) this.confirm(one, copied.has(one.link.shard.number));
@@ -315,7 +338,7 @@ export class Standbys {
     }
   }
 
-  private confirm({ link, sequence, steps, waiters }: Sent, isCopied: boolean): void {
+  private confirm({ link, sequence, waiters }: Sent, isCopied: boolean): void {
     if (this.links.get(link.shard.number) !== link) {
       for (const waiter of waiters) waiter.settle(link.isOver || isCopied);
       return;
@@ -325,7 +348,8 @@ export class Standbys {
       this.break(link.shard.number);
       return;
     }
-    steps.forEachCost((name, key, cost) => link.ahead.confirm(name, key, cost));
+    link.told = new Steps();
+    link.ahead.confirm();
     if (link.phase === 'copying') {
       link.phase = 'closing';
       // What was answered until now without waiting is in the messages up to this one; from here on keys that are too far ahead wait.

@@ -13,12 +13,17 @@ import type { Doubt, ShardState } from './messages.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import { Receipts } from './receipts.ts';
 
+type DirectChecks = ReturnType<NonNullable<Store['direct']>>;
+
 // After so many failures in a row it is simpler to know nothing.
 const mostLags = 4;
 // Nothing that was written down of a key matters for longer than a span after the time in which it may be spent, which is much shorter.
 const settledSpans = 2;
 // Of what an earlier version handed over, which did not say: longer than any window in use.
 const unsaidSpanMs = 31 * 86_400_000;
+
+// A mark at the beginning is a part of the key.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A key of a long window of which everything is known. */
 interface Settled {
@@ -46,7 +51,7 @@ export class Shard {
   /** What was asked for last is likely asked for next: its name, its policy, and the short way that the store has for them. */
   private lastName: string | undefined;
   private lastPolicy: Policy | undefined;
-  private shortWay: ReturnType<NonNullable<Store['direct']>> | undefined;
+  private shortWay: DirectChecks | undefined;
   private readonly clock: NodeClock;
   private readonly store: MemoryStore;
   private asideMs: number;
@@ -286,10 +291,20 @@ export class Shard {
     return this.carryOut(checks, atMs).every(({ allowed }, i) => allowed || !isTaking(checks[i]!));
   }
 
-  /** The same of one plain check. */
-  repeatPlain(name: string, key: string, cost: number, owned: OwnedPolicy, atMs: number): boolean {
-    const decision = this.checkAt(name, key, cost, owned.applied, atMs);
-    return decision?.allowed ?? this.repeat([{ name, key, policy: owned.applied, cost, owned }], atMs);
+  /** The same of one plain check. Its key is the UTF-8 bytes from `start` up to `end`. */
+  repeatPlain(
+    name: string,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    cost: number,
+    owned: OwnedPolicy,
+    atMs: number,
+  ): boolean {
+    const isAllowed = this.shortWayAt(name, owned.applied, atMs)?.allowBytes(bytes, start, end, cost);
+    if (isAllowed !== undefined) return isAllowed;
+    const key = utf8.decode(bytes.subarray(start, end));
+    return this.repeat([{ name, key, policy: owned.applied, cost, owned }], atMs);
   }
 
   /**
@@ -298,10 +313,11 @@ export class Shard {
    */
   check({ name, key, cost }: Check, { applied, spanMs }: OwnedPolicy, nodeMs: number): Decision | undefined {
     const atMs = nodeMs + this.asideMs;
-    return this.isCertainFor(spanMs, atMs) ? this.checkAt(name, key, cost, applied, atMs) : undefined;
+    return this.isCertainFor(spanMs, atMs) ? this.shortWayAt(name, applied, atMs)?.check(key, cost) : undefined;
   }
 
-  private checkAt(name: string, key: string, cost: number, policy: Policy, atMs: number): Decision | undefined {
+  /** What the store decides by, without the long way's detours. */
+  private shortWayAt(name: string, policy: Policy, atMs: number): DirectChecks | undefined {
     if (this.lastName !== name || this.lastPolicy !== policy) {
       // The long way comes first: it is then that the store makes a table for the policy.
       this.lastName = name;
@@ -311,7 +327,7 @@ export class Shard {
     }
     const store = this.decideAt(atMs);
     this.shortWay ??= store.direct!(name, policy);
-    return this.shortWay.check(key, cost);
+    return this.shortWay;
   }
 
   /** Whether a check would take anything; `take` is content with less than it asks for. */

@@ -4,7 +4,8 @@ import type { NodeClock } from './environment.ts';
 import { allFences } from './fences.ts';
 import { OwnedPolicies } from './owned-policy.ts';
 import { Shard } from './shard.ts';
-import { Kinds, StepReader, Steps, type WireKind, type WireSteps } from './steps.ts';
+import { StepWriter } from './step-bytes.ts';
+import { Kinds, StepReader, Steps, type WireKind } from './steps.ts';
 import { PolicyTexts } from './wire-check.ts';
 
 const clock: NodeClock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
@@ -16,10 +17,16 @@ function shardOf(): Shard {
   return Shard.unknown(7, clock, 100, { ...allFences, quarantine: false });
 }
 
-function travelled(steps: Steps): [readonly WireKind[], WireSteps] {
+function travelled(steps: Steps): [readonly WireKind[], Uint8Array] {
   const kinds = new Kinds();
-  const wire = steps.wire(kinds);
-  return JSON.parse(JSON.stringify([kinds.all, wire]));
+  const writer = new StepWriter();
+  expect(steps.write(kinds, writer)).toBe(writer.length);
+  return [JSON.parse(JSON.stringify(kinds.all)), writer.written];
+}
+
+function repeated(copy: Shard, steps: Steps): boolean {
+  const [kinds, bytes] = travelled(steps);
+  return new StepReader(kinds, bytes, policies, new PolicyTexts()).repeat(copy, 0, bytes.length);
 }
 
 function remaining(shard: Shard, key: string): number {
@@ -34,17 +41,31 @@ test('plain checks and batches are done again in their order', () => {
     policies.ownedCheck({ name: 'api', key: 'bob', policy: log, cost: 2 }),
   ]);
   steps.addPlain(1000.5, 'api', 'bob', 1, log);
-  const [kinds, wire] = travelled(steps);
   const copy = shardOf();
-  expect(new StepReader(kinds, policies, new PolicyTexts()).repeat(copy, wire)).toBe(true);
+  expect(repeated(copy, steps)).toBe(true);
   expect([remaining(copy, 'ann'), remaining(copy, 'bob')]).toEqual([1, 0]);
 });
 
 test('one that comes to another end says so', () => {
   const steps = new Steps();
   for (let i = 0; i < 4; i += 1) steps.addPlain(1000, 'api', 'ann', 1, log);
-  const [kinds, wire] = travelled(steps);
-  expect(new StepReader(kinds, policies, new PolicyTexts()).repeat(shardOf(), wire)).toBe(false);
+  expect(repeated(shardOf(), steps)).toBe(false);
+});
+
+test.each([
+  ['of plain letters', 'ann'],
+  ['of other letters', 'größe 🙂'],
+  ['that begins with a mark', '\ufeffann'],
+  ['of which no bytes are UTF-8', 'a\ud800'],
+  ['that was bytes', '\uffffÿ'],
+  ['that is longer than a plain one may be', 'x'.repeat(30_000)],
+])('a key %s is the same key', (_, key) => {
+  const steps = new Steps();
+  // The first goes the long way, the others the short one.
+  for (let i = 0; i < 3; i += 1) steps.addPlain(1000, 'api', key, 1, log);
+  const copy = shardOf();
+  expect(repeated(copy, steps)).toBe(true);
+  expect(remaining(copy, key)).toBe(0);
 });
 
 test('each name with its policy is said once', () => {
@@ -56,14 +77,15 @@ test('each name with its policy is said once', () => {
     ['api', log],
   ] as const)
     steps.addPlain(1000, name, 'ann', 1, policy);
-  const [kinds, wire] = travelled(steps);
+  const [kinds, bytes] = travelled(steps);
   const [logText, bucketText] = [JSON.stringify(log), JSON.stringify(bucket)];
   expect(kinds).toEqual([
     ['api', logText],
     ['api', bucketText],
     ['login', logText],
   ]);
-  expect([1, 5, 9, 13].map((at) => wire[at])).toEqual([0, 1, 2, 0]);
+  const stepBytes = bytes.length / 4;
+  expect([0, 1, 2, 3].map((step) => bytes[step * stepBytes])).toEqual([0, 1, 2, 0]);
 });
 
 test('what a step took of which key is known until it is confirmed; a reservation may have taken more than was reserved', () => {
@@ -79,7 +101,18 @@ test('what a step took of which key is known until it is confirmed; a reservatio
 });
 
 test('a kind that the message does not have, or that cannot be read, is an error', () => {
-  const reader = new StepReader([['api', 'no policy']], policies, new PolicyTexts());
-  expect(() => reader.repeat(shardOf(), [1000, 1, 'ann', 1])).toThrow('kind must be below 1, got 1');
-  expect(() => reader.repeat(shardOf(), [1000, 0, 'ann', 1])).toThrow('policy must be JSON');
+  const steps = new Steps();
+  steps.addPlain(1000, 'api', 'ann', 1, log);
+  const [, bytes] = travelled(steps);
+  const repeat = (kinds: readonly WireKind[]) =>
+    new StepReader(kinds, bytes, policies, new PolicyTexts()).repeat(shardOf(), 0, bytes.length);
+  expect(() => repeat([])).toThrow('kind must be below 0, got 0');
+  expect(() => repeat([['api', 'no policy']])).toThrow('policy must be JSON');
+});
+
+test('a batch that is none is an error', () => {
+  const writer = new StepWriter();
+  writer.batch(1000, '[{"name":"api"}]');
+  const reader = new StepReader([], writer.written, policies, new PolicyTexts());
+  expect(() => reader.repeat(shardOf(), 0, writer.length)).toThrow('checks[0].key must be a text');
 });

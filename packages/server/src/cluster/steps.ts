@@ -1,23 +1,18 @@
 /**
- * What an owner carried out, as it travels to a standby: a flat list, four entries for each step. Nearly all of them are plain checks, and what these
- * have in common, name and policy, is said once in a message.
+ * What an owner carried out, as it travels to a standby. Nearly all of it are plain checks, and what these have in common, name and policy, is said once
+ * in a message.
  *
  *      kinds   [name, policy] [name, policy] ...
- *      steps   at, kind, key, cost │ at, kind, key, cost │ at, -1, checks, 0 │ ...
- *                  a plain check                               anything else: its whole batch
+ *      steps   a plain check: time, kind, key, cost │ anything else: time, its whole batch │ ...      step-bytes.ts
  */
 import { type Policy, SluiceError } from 'sluice';
 import type { OwnedCheck, OwnedPolicies, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
-import { type PolicyTexts, policyText, type WireCheck, wireOfCheck } from './wire-check.ts';
+import { StepBytes, type StepWriter } from './step-bytes.ts';
+import { mustBeChecks, type PolicyTexts, policyText, type WireCheck, wireOfCheck } from './wire-check.ts';
 
-/** When, by the owner's time for the shard; which kind; the key, or the batch; the cost. */
-export type WireSteps = readonly (number | string | readonly WireCheck[])[];
 /** A policy as the caller gave it: the standby works out the applied one by itself. */
 export type WireKind = readonly [name: string, policy: string];
-
-export const entriesPerStep = 4;
-export const batchKind = -1;
 
 /** The kinds of one message, each of them once. */
 export class Kinds {
@@ -78,20 +73,25 @@ export class Steps {
     }
   }
 
-  wire(kinds: Kinds): WireSteps {
-    const wire: (number | string | readonly WireCheck[])[] = [];
+  /** Says how many bytes it took. */
+  write(kinds: Kinds, writer: StepWriter): number {
+    const start = writer.length;
     for (const { atMs, name, key, cost, policy, batch } of this.all) {
-      if (batch === undefined) wire.push(atMs, kinds.placeOf(name, policy), key, cost);
-      else
-        wire.push(
+      if (batch !== undefined)
+        writeBatch(
+          writer,
           atMs,
-          batchKind,
           batch.map((check) => wireOfCheck(check, check.owned.policy)),
-          0,
         );
+      else if (!writer.plain(kinds.placeOf(name, policy), atMs, cost, key))
+        writeBatch(writer, atMs, [wireOfCheck({ name, key, policy, cost })]);
     }
-    return wire;
+    return writer.length - start;
   }
+}
+
+function writeBatch(writer: StepWriter, atMs: number, checks: readonly WireCheck[]): void {
+  writer.batch(atMs, JSON.stringify(checks));
 }
 
 /** A reservation may turn out to have taken more than was reserved. */
@@ -112,42 +112,38 @@ export class StepReader {
   private readonly kinds: readonly WireKind[];
   /** Of each kind, once it has come up: one that cannot be read concerns no other shard than those that have it. */
   private readonly owned: OwnedPolicy[] = [];
+  private readonly steps: StepBytes;
   private readonly policies: OwnedPolicies;
   private readonly texts: PolicyTexts;
 
-  constructor(kinds: readonly WireKind[], policies: OwnedPolicies, texts: PolicyTexts) {
+  constructor(kinds: readonly WireKind[], steps: Uint8Array, policies: OwnedPolicies, texts: PolicyTexts) {
     this.kinds = kinds;
+    this.steps = new StepBytes(steps);
     this.policies = policies;
     this.texts = texts;
   }
 
-  /** Does them again. False when one of them came to another end here. */
-  repeat(shard: Shard, steps: WireSteps): boolean {
-    for (let i = 0; i < steps.length; i += entriesPerStep) {
-      const atMs = steps[i] as number;
-      const kind = steps[i + 1] as number;
-      const isSame =
-        kind === batchKind
-          ? this.repeatBatch(shard, steps[i + 2] as readonly WireCheck[], atMs)
-          : this.repeatPlain(shard, kind, steps[i + 2] as string, steps[i + 3] as number, atMs);
-      if (!isSame) return false;
-    }
-    return true;
+  /** Does those from `start` up to `end` again. False when one of them came to another end here. */
+  repeat(shard: Shard, start: number, end: number): boolean {
+    return this.steps.visit(start, end, {
+      plain: (kind, atMs, cost, bytes, from, to) =>
+        shard.repeatPlain(this.nameOf(kind), bytes, from, to, cost, this.ownedOf(kind), atMs),
+      batch: (atMs, json) => {
+        const checks = mustBeChecks(json).map((check) => this.policies.ownedCheck(this.texts.checkOf(check)));
+        return shard.repeat(checks, atMs);
+      },
+    });
   }
 
-  private repeatBatch(shard: Shard, checks: readonly WireCheck[], atMs: number): boolean {
-    return shard.repeat(
-      checks.map((check) => this.policies.ownedCheck(this.texts.checkOf(check))),
-      atMs,
-    );
-  }
-
-  private repeatPlain(shard: Shard, kind: number, key: string, cost: number, atMs: number): boolean {
+  private nameOf(kind: number): string {
     const known = this.kinds[kind];
     if (known === undefined)
       throw new SluiceError('invalid-option', `kind must be below ${this.kinds.length}, got ${kind}`);
-    const [name, policy] = known;
-    this.owned[kind] ??= this.policies.of(this.texts.policyOf(policy));
-    return shard.repeatPlain(name, key, cost, this.owned[kind], atMs);
+    return known[0];
+  }
+
+  private ownedOf(kind: number): OwnedPolicy {
+    this.owned[kind] ??= this.policies.of(this.texts.policyOf(this.kinds[kind]![1]));
+    return this.owned[kind];
   }
 }

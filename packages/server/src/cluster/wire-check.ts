@@ -1,8 +1,35 @@
 /** A check as it travels between nodes: its policy as a text, which is made once and read once. */
 import { type Check, type Decision, type Policy, parsePolicy, SluiceError } from 'sluice';
 import type { WireDecision } from './messages.ts';
+import { anything, flag, listOf, mustFit, number, object, orAbsent, type Shape, text } from './peers/shape.ts';
 
 export type WireCheck = Omit<Check, 'policy'> & { readonly policy: string };
+
+/** What one must look like before it is believed; its policy is read by whoever knows policies. */
+export const checkShape: Shape = object<WireCheck>({
+  name: text,
+  key: text,
+  policy: text,
+  cost: number,
+  operation: orAbsent(text),
+  shadow: orAbsent(flag),
+  maxDelayMs: orAbsent(number),
+  sinceMs: orAbsent(number),
+  changedMs: orAbsent(number),
+  receipt: orAbsent(anything),
+  actual: orAbsent(number),
+  durationMs: orAbsent(number),
+  onStoreFailure: orAbsent(text),
+});
+
+const checksShape = listOf(checkShape);
+
+/** Checks from elsewhere, as JSON. */
+export function mustBeChecks(json: string): readonly WireCheck[] {
+  const checks: unknown = dataOf('checks', json);
+  mustFit(checksShape, checks, 'checks');
+  return checks as readonly WireCheck[];
+}
 
 /** Written out: of a check that its owner has looked at, nothing more may travel than was asked. JSON leaves out what is undefined. */
 export function wireOfCheck(check: Check, policy: Policy = check.policy): WireCheck {
@@ -35,7 +62,7 @@ export class PolicyTexts {
   policyOf(text: string): Policy {
     let policy = this.ready.get(text);
     if (policy === undefined) {
-      policy = parsePolicy(dataOf(text));
+      policy = parsePolicy(dataOf('policy', text));
       if (this.ready.size >= mostPolicies) this.ready.delete(this.ready.keys().next().value!);
       this.ready.set(text, policy);
     }
@@ -43,11 +70,11 @@ export class PolicyTexts {
   }
 }
 
-function dataOf(text: string): unknown {
+function dataOf(field: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new SluiceError('invalid-option', `policy must be JSON, got ${text.slice(0, 100)}`, { cause });
+    throw new SluiceError('invalid-option', `${field} must be JSON, got ${text.slice(0, 100)}`, { cause });
   }
 }
 

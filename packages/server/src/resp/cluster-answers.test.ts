@@ -200,6 +200,27 @@ describe('SLUICE.PEER', () => {
     expect(heard).toEqual([table]);
   });
 
+  test('takes bytes beside the message, whatever they are, and no more than that', async () => {
+    const heard: unknown[] = [];
+    const { connection } = await connected(layout, {
+      receive(message) {
+        heard.push(message.kind === 'replicate' && Buffer.from(message.steps).toString('hex'));
+        return { kind: 'copied', shards: [1] };
+      },
+    });
+    const shards = [{ shard: 1, session: 1, sequence: 1, nowMs: 1, stepBytes: 4 }];
+    const message = JSON.stringify({ kind: 'replicate', to: b, from: 'a', epoch: 1, kinds: [], shards });
+    const bytes = Buffer.from([0xff, 0x00, 0x0d, 0x0a]);
+    expect(await connection.call('SLUICE.PEER', message, bytes)).toBe('{"kind":"copied","shards":[1]}');
+    expect(heard).toEqual(['ff000d0a']);
+    expect(await connection.call('SLUICE.PEER', message)).toEqual(
+      new Error('ERR message.steps must be 4 bytes, got none'),
+    );
+    expect(await connection.call('SLUICE.PEER', message, bytes, bytes)).toEqual(
+      new Error("ERR wrong number of arguments for 'sluice.peer' command"),
+    );
+  });
+
   test('keeps its place in the order of replies when the node needs time', async () => {
     const { connection } = await connected(layout, { receive: async () => ({ kind: 'done' }) });
     connection.send(Buffer.concat([frame('SLUICE.PEER', JSON.stringify(table)), frame('PING')]));

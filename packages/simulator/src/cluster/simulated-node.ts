@@ -1,7 +1,14 @@
 /** A node of the cluster on a host of the simulation: the server's own `ClusterNode`, its doors, and its ends. */
 import type { Check, Decision, Policy, Receipt } from 'sluice';
 import { slotOf } from 'sluice/client';
-import { ClusterNode, type NodeEnvironment, type PeerMessage, type PeerReply } from 'sluice-server/cluster';
+import {
+  ClusterNode,
+  type NodeEnvironment,
+  type PeerMessage,
+  type PeerReply,
+  readPeerMessage,
+  writePeerMessage,
+} from 'sluice-server/cluster';
 import type { Host, Run } from './host.ts';
 import type { World } from './world.ts';
 
@@ -232,8 +239,9 @@ export class SimulatedNode {
         .clockOf(run)
         .after(timeoutMs, () => reject(new Error(`${address} did not answer in ${timeoutMs} ms`)));
       const to = nameOf(address);
-      // What travels is text: nothing is shared between nodes, and nothing gets through that JSON has not.
-      const text = JSON.stringify(message);
+      // What travels is text, and bytes beside it: nothing is shared between nodes, and nothing gets through that JSON has not.
+      const { text, bytes } = writePeerMessage(message);
+      const written = bytes === undefined ? { text } : { text, bytes: bytes.slice() };
       const answer = (reply: PeerReply | Error) => {
         const content = reply instanceof Error ? reply : (JSON.parse(JSON.stringify(reply)) as PeerReply);
         network.send({ from: to, to: this.name, what: `?${message.kind}`, content }, () =>
@@ -246,7 +254,7 @@ export class SimulatedNode {
       };
       const envelope = { from: this.name, to, what: message.kind, content: message };
       this.host.say(run, () =>
-        network.send(envelope, () => this.#world.nodes.get(to)?.hear(JSON.parse(text) as PeerMessage, answer)),
+        network.send(envelope, () => this.#world.nodes.get(to)?.hear(readPeerMessage(written), answer)),
       );
     });
   }

@@ -8,6 +8,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { Redis } from 'ioredis';
 import { SluiceError } from 'sluice';
+import type { WrittenMessage } from './peer-text.ts';
 
 export interface PeerConnectionOptions {
   /** `host:port`; IPv6 in brackets. */
@@ -45,7 +46,7 @@ export class PeerConnection {
   }
 
   /** Rejects when no answer came within `timeoutMs`. A question that could not be sent until then is not sent later. */
-  ask(text: string, timeoutMs: number): Promise<string> {
+  ask({ text, bytes }: WrittenMessage, timeoutMs: number): Promise<string> {
     this.underWay += 1;
     this.usedMs = performance.now();
     return new Promise<string>((resolve, reject) => {
@@ -67,7 +68,8 @@ export class PeerConnection {
         if (isOver) return;
         sentMs = performance.now();
         this.cork(client);
-        resolve((await client.call('SLUICE.PEER', text)) as string);
+        const asked = bytes === undefined ? [text] : [text, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)];
+        resolve((await client.call('SLUICE.PEER', ...asked)) as string);
         this.heardMs = performance.now();
         end();
       };

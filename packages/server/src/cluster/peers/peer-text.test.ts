@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { SluiceError } from 'sluice';
 import { describe, expect, test } from 'vitest';
 import type { PeerMessage, PeerReply } from '../messages.ts';
-import { readPeerMessage, readPeerReply } from './peer-text.ts';
+import { readPeerMessage, readPeerReply, writePeerMessage } from './peer-text.ts';
 
 const check = { name: 'per-user', key: 'größe', policy: '{"algorithm":"gcra","limit":1,"window":1}', cost: 1 };
 const state = { shard: 1023, nowMs: 12.5, doubts: [], settled: [], snapshot: { version: 1, names: [] } } as const;
@@ -18,14 +18,15 @@ const messages: PeerMessage[] = [
     epoch: 3,
     kinds: [['per-user', check.policy]],
     shards: [
-      { shard: 0, session: 1, sequence: 0, nowMs: 4, state, steps: [] },
-      { shard: 5, session: 1, sequence: 9, nowMs: 4, steps: [3, 0, 'größe', 1, 3.5, -1, [check, check], 0] },
+      { shard: 0, session: 1, sequence: 0, nowMs: 4, state, stepBytes: 0 },
+      { shard: 5, session: 1, sequence: 9, nowMs: 4, stepBytes: 3 },
     ],
+    steps: new Uint8Array([1, 2, 255]),
   },
 ];
 
 test.each(messages)('a message $kind is what it was', (message) => {
-  expect(readPeerMessage(JSON.stringify(message))).toEqual(message);
+  expect(readPeerMessage(writePeerMessage(message))).toEqual(message);
 });
 
 const decision = { allowed: false, limit: 3, remaining: 0, retryAfterMs: null, resetAfterMs: 5, delayMs: 0, rule: 'x' };
@@ -43,8 +44,8 @@ test.each(replies)('a reply $kind is what it was', (reply) => {
 
 const [apply, offer, table, replicate] = messages as [object, object, object, object];
 
-function withSteps(steps: readonly unknown[]): object {
-  return { ...replicate, shards: [{ shard: 0, session: 1, sequence: 0, nowMs: 4, steps }] };
+function withStepBytes(stepBytes: unknown): object {
+  return { ...replicate, shards: [{ shard: 0, session: 1, sequence: 0, nowMs: 4, stepBytes }] };
 }
 
 describe('what is no message is refused, and it is said why', () => {
@@ -74,27 +75,38 @@ describe('what is no message is refused, and it is said why', () => {
     [{ ...table, revision: 1.5 }, 'message.revision must be a whole number'],
     [{ ...table, table: { nodes: [] } }, 'message.table must be a text'],
     [{ ...replicate, epoch: undefined }, 'message.epoch must be a whole number'],
-    [{ ...replicate, shards: [{ ...state, session: 1, sequence: 1 }] }, 'message.shards[0].steps must be a list'],
+    [
+      { ...replicate, shards: [{ ...state, session: 1, sequence: 1 }] },
+      'message.shards[0].stepBytes must be from 0 below 33554432',
+    ],
     [{ ...replicate, kinds: [['per-user']] }, 'message.kinds[0] must be 2 entries'],
     [{ ...replicate, kinds: [['per-user', 1]] }, 'message.kinds[0][1] must be a text'],
-    [withSteps([3, 0, 'key']), 'message.shards[0].steps must be a list of 4 entries for each row'],
-    [withSteps([3, 0, 'key', 1, 3, 0, 7, 1]), 'message.shards[0].steps[6] must be a text'],
-    [withSteps([3, -1, 'key', 1]), 'message.shards[0].steps[2] must be a list'],
-    [withSteps([3, -1, [{ ...check, key: 1 }], 0]), 'message.shards[0].steps[2][0].key must be a text'],
-    [withSteps([null, 0, 'key', 1]), 'message.shards[0].steps[0] must be a number'],
+    [withStepBytes(-1), 'message.shards[0].stepBytes must be from 0 below 33554432'],
+    [withStepBytes([3, 0, 'key', 1]), 'message.shards[0].stepBytes must be from 0 below 33554432'],
+    [withStepBytes(2), 'message.steps must be 2 bytes, got none'],
   ])('%j', (message, problem) => {
-    expect(() => readPeerMessage(JSON.stringify(message))).toThrow(
+    expect(() => readPeerMessage({ text: JSON.stringify(message) })).toThrow(
       expect.objectContaining({ code: 'invalid-option', message: problem }),
     );
   });
 
+  test('bytes that the text does not speak of', () => {
+    const bytes = new Uint8Array(3);
+    const text = JSON.stringify(withStepBytes(2));
+    expect(() => readPeerMessage({ text, bytes })).toThrow('message.steps must be 2 bytes, got 3');
+    expect(() => readPeerMessage({ text: JSON.stringify(table), bytes })).toThrow(
+      'message of kind table must be text alone',
+    );
+  });
+
   test('what is not JSON, and a reply that is none', () => {
-    expect(() => readPeerMessage('{"kind":')).toThrow('message must be JSON');
+    expect(() => readPeerMessage({ text: '{"kind":' })).toThrow('message must be JSON');
     expect(() => readPeerReply('{"kind":"apply"}')).toThrow('reply.kind must be one of');
     expect(() => readPeerReply('{"kind":"decisions","decisions":[{}]}')).toThrow('reply.decisions[0].allowed must be');
   });
 
   test('whatever stands in the place of a field, it is a message or an error that says what is wrong', () => {
+    const bytes = new Uint8Array(3);
     const spoilt = fc
       .tuple(fc.constantFrom(...messages), fc.integer({ min: 0, max: 60 }), fc.jsonValue())
       .map(([message, place, value]) => {
@@ -104,7 +116,8 @@ describe('what is no message is refused, and it is said why', () => {
     fc.assert(
       fc.property(fc.oneof(spoilt, fc.json(), fc.string()), (text) => {
         try {
-          expect(readPeerMessage(text)).toEqual(JSON.parse(text));
+          const message = readPeerMessage({ text, ...(text.includes('replicate') && { bytes }) });
+          expect(message).toEqual({ ...JSON.parse(text), ...(message.kind === 'replicate' && { steps: bytes }) });
         } catch (error) {
           expect(error).toBeInstanceOf(SluiceError);
           expect((error as Error).message).toMatch(/^message.* must be /);

@@ -1,20 +1,18 @@
 /**
- * What nodes say to each other, as text: JSON. What arrives is looked at before it is believed, as far as a node would stumble over it;
+ * What nodes say to each other, as text: JSON, and what a standby is told as bytes beside it. What arrives is looked at before it is believed, as far as a node would stumble over it;
  * policies and snapshots are read by those who know them (`parsePolicy`, a store's `restore`).
  */
 import { SluiceError, type Snapshot } from 'sluice';
 import type { Doubt, PeerMessage, PeerReply, ShardReplication, ShardState, WireDecision } from '../messages.ts';
 import type { SavedReceipts } from '../receipts.ts';
 import { mostShards } from '../shards.ts';
-import { batchKind, entriesPerStep } from '../steps.ts';
-import type { WireCheck } from '../wire-check.ts';
+import { checkShape } from '../wire-check.ts';
 import {
   anything,
   below,
   exactly,
   type Fields,
   flag,
-  flatRowsOf,
   listOf,
   mustFit,
   number,
@@ -31,22 +29,6 @@ import {
 /** The longest message, in bytes. A shard travels in one piece, and one with a large log for each of its keys takes several megabytes. */
 export const mostMessageBytes = 32 * 1024 * 1024;
 
-const check = object<WireCheck>({
-  name: text,
-  key: text,
-  policy: text,
-  cost: number,
-  operation: orAbsent(text),
-  shadow: orAbsent(flag),
-  maxDelayMs: orAbsent(number),
-  sinceMs: orAbsent(number),
-  changedMs: orAbsent(number),
-  receipt: orAbsent(anything),
-  actual: orAbsent(number),
-  durationMs: orAbsent(number),
-  onStoreFailure: orAbsent(text),
-});
-
 const state = object<ShardState>({
   shard: below(mostShards),
   nowMs: number,
@@ -60,17 +42,13 @@ const state = object<ShardState>({
   snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
 });
 
-// The reader looks whether there is such a kind.
-const plainStep = [number, whole, text, number];
-const batchStep = [number, whole, listOf(check), number];
-
 const replication = object<ShardReplication>({
   shard: below(mostShards),
   session: whole,
   sequence: whole,
   nowMs: number,
   state: orAbsent(state),
-  steps: flatRowsOf(entriesPerStep, (steps, at) => (steps[at + 1] === batchKind ? batchStep : plainStep)),
+  stepBytes: below(mostMessageBytes),
 });
 
 type Kinds<T extends { readonly kind: string }> = {
@@ -78,7 +56,7 @@ type Kinds<T extends { readonly kind: string }> = {
 };
 
 const messages: Kinds<PeerMessage> = {
-  apply: { kind: text, to: text, checks: listOf(check), requestId: orAbsent(text) },
+  apply: { kind: text, to: text, checks: listOf(checkShape), requestId: orAbsent(text) },
   offer: { kind: text, to: text, from: text, token: text, shards: listOf(state) },
   table: { kind: text, to: text, revision: whole, table: text },
   replicate: {
@@ -88,6 +66,8 @@ const messages: Kinds<PeerMessage> = {
     epoch: whole,
     kinds: listOf(tupleOf(text, text)),
     shards: listOf(replication),
+    // They come beside the text.
+    steps: anything,
   },
 };
 
@@ -115,8 +95,29 @@ const replies: Kinds<PeerReply> = {
 const messageShape = oneOfKinds(mapped(messages));
 const replyShape = oneOfKinds(mapped(replies));
 
-export function readPeerMessage(json: string): PeerMessage {
-  return read(json, messageShape, 'message') as PeerMessage;
+/** A message as it travels: its text, and with some kinds bytes beside it. */
+export interface WrittenMessage {
+  readonly text: string;
+  readonly bytes?: Uint8Array;
+}
+
+export function writePeerMessage(message: PeerMessage): WrittenMessage {
+  if (message.kind !== 'replicate') return { text: JSON.stringify(message) };
+  const { steps: bytes, ...rest } = message;
+  return { text: JSON.stringify(rest), bytes };
+}
+
+export function readPeerMessage({ text: json, bytes }: WrittenMessage): PeerMessage {
+  const message = read(json, messageShape, 'message') as PeerMessage;
+  if (message.kind !== 'replicate') {
+    if (bytes !== undefined)
+      throw new SluiceError('invalid-option', `message of kind ${message.kind} must be text alone`);
+    return message;
+  }
+  const told = message.shards.reduce((sum, { stepBytes }) => sum + stepBytes, 0);
+  if (bytes?.length !== told)
+    throw new SluiceError('invalid-option', `message.steps must be ${told} bytes, got ${bytes?.length ?? 'none'}`);
+  return { ...message, steps: bytes };
 }
 
 export function readPeerReply(json: string): PeerReply {

@@ -13,7 +13,7 @@ import type { Log } from '../../service/log.ts';
 import type { Peers } from '../environment.ts';
 import type { PeerMessage, PeerReply } from '../messages.ts';
 import { PeerConnection } from './peer-connection.ts';
-import { mostMessageBytes, readPeerReply } from './peer-text.ts';
+import { mostMessageBytes, readPeerReply, writePeerMessage } from './peer-text.ts';
 
 export interface PeersByRedisOptions {
   /** Shown to every node. Undefined: they ask for none. */
@@ -101,13 +101,13 @@ export function peersByRedis(options: PeersByRedisOptions): PeersByRedis {
   return {
     async ask(address: string, message: PeerMessage, timeoutMs: number): Promise<PeerReply> {
       if (isClosed) throw unavailable('this node is ending');
-      const text = JSON.stringify(message);
-      if (Buffer.byteLength(text) > mostMessageBytes) {
-        throw unavailable(`a message must be at most ${mostMessageBytes} bytes, got ${Buffer.byteLength(text)}`);
-      }
+      const written = writePeerMessage(message);
+      const bytes = Buffer.byteLength(written.text) + (written.bytes?.length ?? 0);
+      if (bytes > mostMessageBytes)
+        throw unavailable(`a message must be at most ${mostMessageBytes} bytes, got ${bytes}`);
       const connection = connectionTo(address);
       if (connection.underWay >= mostUnderWay) throw unavailable(`${address} has ${mostUnderWay} questions to answer`);
-      return readPeerReply(await connection.ask(text, timeoutMs));
+      return readPeerReply(await connection.ask(written, timeoutMs));
     },
     get size() {
       return connections.size;

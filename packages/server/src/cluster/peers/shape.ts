@@ -54,7 +54,7 @@ export function tupleOf(...shapes: readonly Shape[]): Shape {
 }
 
 /** A flat list in which every `width` entries belong together; what they must be is asked for each row. */
-export function flatRowsOf(width: number, shapesAt: (list: readonly unknown[], at: number) => readonly Shape[]): Shape {
+function flatRowsOf(width: number, shapesAt: (list: readonly unknown[], at: number) => readonly Shape[]): Shape {
   return (value) => {
     if (!Array.isArray(value)) return unless(false, 'a list');
     if (value.length % width !== 0) return unless(false, `a list of ${width} entries for each row`);

@@ -3,11 +3,15 @@
  * own that exposes its collector, or the garbage of others is measured too.
  */
 import { memoryStore, parsePolicy } from 'sluice';
+import type { NodeClock } from '../../cluster/environment.ts';
 import { allFences } from '../../cluster/fences.ts';
 import type { Replication } from '../../cluster/messages.ts';
 import { OwnedPolicies } from '../../cluster/owned-policy.ts';
+import { readPeerMessage, type WrittenMessage, writePeerMessage } from '../../cluster/peers/peer-text.ts';
+import { Shard } from '../../cluster/shard.ts';
 import { mostShards as shards } from '../../cluster/shards.ts';
-import { entriesPerStep, Kinds, Steps } from '../../cluster/steps.ts';
+import { StepWriter } from '../../cluster/step-bytes.ts';
+import { Kinds, StepReader, Steps } from '../../cluster/steps.ts';
 import { PolicyTexts } from '../../cluster/wire-check.ts';
 import type { StoreFigures } from '../plan-figures.ts';
 import type { PlanPolicy } from '../plan-question.ts';
@@ -165,34 +169,37 @@ function measureSteps(order: StoreOrder) {
 }
 
 /** For one step, in messages about so many shards. */
-function messageCost({ policy: data, keyBytes }: StoreOrder, shardsPerMessage: number): MessageCost {
+function messageCost({ policy: data, keyBytes, graceMs }: StoreOrder, shardsPerMessage: number): MessageCost {
   const policy = parsePolicy(data);
   const keys = Array.from({ length: stepsMeasured }, (_, i) => keyText(0, i, keyBytes));
-  const copies = Array.from({ length: shardsPerMessage }, () => memoryStore());
+  const shared = { graceMs, unreplicated: 0, durableFromMs: Number.POSITIVE_INFINITY };
+  const policies = new OwnedPolicies(shared, allFences);
+  const copies = Array.from({ length: shardsPerMessage }, (_, shard) =>
+    Shard.unknown(shard, standingClock, stepsMeasured, { ...allFences, quarantine: false }),
+  );
   const texts = new PolicyTexts();
   const round = (atMs: number): MessageCost => {
     const beginMs = performance.now();
-    const messages: string[] = [];
+    const messages: WrittenMessage[] = [];
     for (let from = 0; from < stepsMeasured; from += stepsPerMessage) {
       const carriedOut = Array.from({ length: shardsPerMessage }, () => new Steps());
       for (let i = 0; i < stepsPerMessage; i += 1)
         carriedOut[i % shardsPerMessage]!.addPlain(atMs, name, keys[from + i]!, 1, policy);
-      messages.push(JSON.stringify(replicationOf(carriedOut, atMs)));
+      messages.push(writePeerMessage(replicationOf(carriedOut, atMs)));
     }
     const toldMs = performance.now();
     for (const message of messages) {
-      const { kinds, shards: told } = JSON.parse(message) as Replication;
-      const read = kinds.map(([of, text]) => ({ name: of, policy: texts.policyOf(text) }));
-      for (const { shard, steps } of told) {
-        for (let i = 0; i < steps.length; i += entriesPerStep) {
-          const [stepMs, kind, key, cost] = steps.slice(i, i + entriesPerStep) as [number, number, string, number];
-          copies[shard]!.apply([{ ...read[kind]!, key, cost }], stepMs);
-        }
+      const { kinds, shards: told, steps } = readPeerMessage(message) as Replication;
+      const reader = new StepReader(kinds, steps, policies, texts);
+      let end = 0;
+      for (const { shard, stepBytes } of told) {
+        reader.repeat(copies[shard]!, end, end + stepBytes);
+        end += stepBytes;
       }
     }
     const copiedMs = performance.now();
     return {
-      bytes: messages.reduce((sum, { length }) => sum + length, 0) / stepsMeasured,
+      bytes: messages.reduce((sum, { text, bytes }) => sum + text.length + bytes!.length, 0) / stepsMeasured,
       ownerUs: (1000 * (toldMs - beginMs)) / stepsMeasured,
       standbyUs: (1000 * (copiedMs - toldMs)) / stepsMeasured,
     };
@@ -202,21 +209,27 @@ function messageCost({ policy: data, keyBytes }: StoreOrder, shardsPerMessage: n
   return round(startMs + 1);
 }
 
+/** Copies go by the times that they are told. */
+const standingClock: NodeClock = { nowMs: () => startMs, uptimeMs: () => startMs, after: () => () => {} };
+
 function replicationOf(carriedOut: readonly Steps[], nowMs: number): Replication {
   const kinds = new Kinds();
+  const writer = new StepWriter();
   const id = '0'.repeat(40);
+  const told = carriedOut.map((steps, shard) => ({
+    shard,
+    session: 1000,
+    sequence: 1_000_000,
+    nowMs,
+    stepBytes: steps.write(kinds, writer),
+  }));
   return {
     kind: 'replicate',
     to: id,
     from: id,
     epoch: 1_000_000,
-    shards: carriedOut.map((steps, shard) => ({
-      shard,
-      session: 1000,
-      sequence: 1_000_000,
-      nowMs,
-      steps: steps.wire(kinds),
-    })),
+    shards: told,
     kinds: kinds.all,
+    steps: writer.written,
   };
 }
