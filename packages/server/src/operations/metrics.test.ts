@@ -96,6 +96,15 @@ describe('checks', () => {
     expect(durations.reduce((total, count) => total + count)).toBe(1);
   });
 
+  test('after a reload, a rule is counted where it is now', () => {
+    const meter = new CheckMeter(['a', 'b']);
+    meter.count('b', 'allowed');
+    meter.setRules(['b']);
+    meter.count('b', 'allowed');
+    expect(meter.read().names[0]).toBe('b');
+    expect(meter.read().counts.slice(0, 4)).toEqual([2, 0, 0, 0]);
+  });
+
   test('what is read survives the way to another thread', () => {
     const meter = new CheckMeter(['a']);
     meter.count('a', 'error', 2);
