@@ -39,6 +39,26 @@ test('every integer of up to five digits is written as JavaScript writes it', ()
   expect(lines.every((line, i) => line === `:${i - 99_999}`)).toBe(true);
 });
 
+test.each([
+  [0, 101, 98, -1, 3],
+  [1, 2 ** 40, 0, 999_999_999, -999_999_999],
+  [1_000_000_000, 5.9, -0, 2 ** 63, 10],
+])('five integers are written as an array of them: %d %d %d %d %d', (...values) => {
+  const one = written((writer) => writer.fiveIntegers(...values));
+  const other = written((writer) => {
+    writer.array(5);
+    for (const value of values) writer.integer(value);
+  });
+  expect(one).toBe(other);
+});
+
+test('five integers find room at the end of what was written before', () => {
+  const text = written((writer) => {
+    for (let i = 0; i < 5000; i += 1) writer.fiveIntegers(0, 101, 98, -1, i);
+  });
+  expect(text).toBe(Array.from({ length: 5000 }, (_, i) => `*5\r\n:0\r\n:101\r\n:98\r\n:-1\r\n:${i}\r\n`).join(''));
+});
+
 test('a number that is none is not written', () => {
   expect(() => written((writer) => writer.integer(Number.NaN))).toThrow('a reply must be a number, got NaN');
 });

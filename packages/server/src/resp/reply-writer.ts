@@ -65,6 +65,23 @@ export class ReplyWriter {
     this.number(INTEGER, value);
   }
 
+  /** An array of five integers, as each CL.THROTTLE is answered: one look at the room there is, rather than six. */
+  fiveIntegers(first: number, second: number, third: number, fourth: number, fifth: number): void {
+    if (!(isSmall(first) && isSmall(second) && isSmall(third) && isSmall(fourth) && isSmall(fifth))) {
+      this.array(5);
+      for (const value of [first, second, third, fourth, fifth]) this.integer(value);
+      return;
+    }
+    this.reserve(6 * numberBytes);
+    const { buffer } = this;
+    let at = putNumber(buffer, this.length, ARRAY, 5);
+    at = putNumber(buffer, at, INTEGER, first);
+    at = putNumber(buffer, at, INTEGER, second);
+    at = putNumber(buffer, at, INTEGER, third);
+    at = putNumber(buffer, at, INTEGER, fourth);
+    this.length = putNumber(buffer, at, INTEGER, fifth);
+  }
+
   array(count: number): void {
     this.number(ARRAY, count);
   }
@@ -133,35 +150,13 @@ export class ReplyWriter {
     this.length += 2;
   }
 
-  /** Digit by digit: a string of each number would cost more than the check it reports. */
   private number(kind: number, value: number): void {
-    if (value >= smallBelow || value <= -smallBelow || (value | 0) !== value) {
+    if (!isSmall(value)) {
       this.largeNumber(kind, value);
       return;
     }
     this.reserve(numberBytes);
-    const { buffer } = this;
-    let at = this.length;
-    buffer[at++] = kind;
-    let rest = value | 0;
-    if (rest < 0) {
-      buffer[at++] = MINUS;
-      rest = -rest;
-    }
-    if (rest < 10) buffer[at++] = ZERO + rest;
-    else {
-      let end = at + 2;
-      for (let power = 100; rest >= power; power *= 10) end += 1;
-      at = end;
-      while (rest > 0) {
-        const tens = (rest / 10) | 0;
-        buffer[--end] = ZERO + (rest - tens * 10);
-        rest = tens;
-      }
-    }
-    buffer[at++] = CR;
-    buffer[at++] = LF;
-    this.length = at;
+    this.length = putNumber(this.buffer, this.length, kind, value);
   }
 
   /** Redis' integers have 64 bits; what has more is the largest of them. Fractions are cut off. */
@@ -178,4 +173,34 @@ export class ReplyWriter {
     this.buffer.copy(larger, 0, 0, this.length);
     this.buffer = larger;
   }
+}
+
+/** Whether a number is written digit by digit. */
+function isSmall(value: number): boolean {
+  return value < smallBelow && value > -smallBelow && (value | 0) === value;
+}
+
+/** Writes a line of a small number and says where it ends. Digit by digit: a string of each number would cost more than the check it reports. */
+function putNumber(buffer: Buffer, start: number, kind: number, value: number): number {
+  let at = start;
+  buffer[at++] = kind;
+  let rest = value | 0;
+  if (rest < 0) {
+    buffer[at++] = MINUS;
+    rest = -rest;
+  }
+  if (rest < 10) buffer[at++] = ZERO + rest;
+  else {
+    let end = at + 2;
+    for (let power = 100; rest >= power; power *= 10) end += 1;
+    at = end;
+    while (rest > 0) {
+      const tens = (rest / 10) | 0;
+      buffer[--end] = ZERO + (rest - tens * 10);
+      rest = tens;
+    }
+  }
+  buffer[at++] = CR;
+  buffer[at++] = LF;
+  return at;
 }
