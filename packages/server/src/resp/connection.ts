@@ -129,6 +129,7 @@ export class Connection {
     turn.session = this.session;
     turn.defer = this.defer;
     writer.isResp3 = this.session.isResp3;
+    reader.begin(buffer);
     let at = from;
     while (at < to) {
       if (writer.length >= writeBytes) writer.flush(this.socket);
@@ -137,7 +138,7 @@ export class Connection {
         this.pause();
         return at;
       }
-      const found = reader.read(buffer, at, to, this.session.isAuthenticated ? this.fullLimits : strangersLimits);
+      const found = reader.read(at, to, this.session.isAuthenticated ? this.fullLimits : strangersLimits);
       if (found === incomplete) {
         this.neededBytes = reader.needed - at;
         return at;
@@ -179,8 +180,8 @@ export class Connection {
   }
 
   private run(turn: Turn): void {
-    const { reader, session, buffer } = turn;
-    const command = this.door.table.find(buffer, reader.starts[0]!, reader.stops[0]!);
+    const { reader, session } = turn;
+    const command = turn.command(this.door.table);
     if (command === undefined) throw this.unknownCommand(turn);
     if (!session.isAuthenticated && command.isOpen !== true) {
       this.door.meter.unauthorized += 1;

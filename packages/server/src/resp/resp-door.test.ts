@@ -215,6 +215,64 @@ describe('order', () => {
   });
 });
 
+describe('a pipeline of CL.THROTTLE', () => {
+  test('is answered command by command as if each had come alone, also where only the key is another', async () => {
+    const commands = [
+      ['a', 1, 1, 60],
+      ['b', 1, 1, 60],
+      ['a', 1, 1, 60],
+      ['a', 1, 1, 60],
+      ['a', 4, 1, 60],
+      ['b', 4, 1, 60],
+      ['b', 4, 1, 60, 3],
+      ['c', 4, 1, 60, 3],
+      ['b', 4, 1, 60],
+      ['a', 4, 'x', 60],
+      ['b', 4, 'x', 60],
+      ['b', 4, 0, 60],
+      ['c', 4, 0, 60],
+      ['123456789', 4, 1, 60],
+      ['d', 4, 1, 60],
+      ['123456789', 4, 1, 60],
+      ['d', 4, 1, 60],
+    ];
+    const answers = async (together: number) => {
+      const { client } = await openDoor({ limits: { keyBytes: 8 }, service: limitingService(new TestClock(0)) });
+      const connection = await client();
+      const replies = [];
+      for (let at = 0; at < commands.length; at += together) {
+        const some = commands.slice(at, at + together);
+        connection.send(Buffer.concat(some.map((command) => frame('CL.THROTTLE', ...command))));
+        for (const _ of some) replies.push(await connection.reply());
+      }
+      return replies;
+    };
+    const alone = await answers(1);
+    expect(alone.slice(0, 4)).toEqual([
+      [0, 2, 1, -1, 60],
+      [0, 2, 1, -1, 60],
+      [0, 2, 0, -1, 120],
+      [1, 2, 0, 60, 120],
+    ]);
+    for (const together of [2, 3, 5, commands.length]) expect(await answers(together)).toEqual(alone);
+  });
+
+  test('that nobody may send yet teaches nothing', async () => {
+    const { client } = await openDoor({ tokens: ['secret'] });
+    const [stranger, friend] = [await client(), await client()];
+    await friend.call('AUTH', 'secret');
+    expect(await friend.call('CL.THROTTLE', 'k', 9, 1, 1)).toEqual([0, 10, 9, -1, 1]);
+    const twice = Buffer.concat([frame('CL.THROTTLE', 'a', 1, 1, 1), frame('CL.THROTTLE', 'b', 1, 1, 1)]);
+    for (const connection of [stranger, friend]) connection.send(twice);
+    const noAuthentication = new Error('NOAUTH Authentication required.');
+    expect([await stranger.reply(), await stranger.reply()]).toEqual([noAuthentication, noAuthentication]);
+    expect([await friend.reply(), await friend.reply()]).toEqual([
+      [0, 2, 1, -1, 1],
+      [0, 2, 1, -1, 1],
+    ]);
+  });
+});
+
 describe('a malformed request', () => {
   test.each([
     ['*1\r\n!4\r\n', "-ERR Protocol error: expected '$', got '!'\r\n"],

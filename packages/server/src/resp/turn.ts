@@ -1,6 +1,7 @@
 /** One command being answered: its arguments, and where the answer goes. One object serves all commands of a thread, one after the other. */
 import { isUtf8 } from 'node:buffer';
 import type { Answer } from '../service/service.ts';
+import type { Command, CommandTable } from './command.ts';
 import { CommandReader } from './command-reader.ts';
 import { CommandError } from './error-reply.ts';
 import { ReplyWriter } from './reply-writer.ts';
@@ -22,6 +23,9 @@ export class Turn {
   session!: Session;
   defer!: Defer;
   private readonly keyBytes: number;
+  private found: Command | undefined;
+  /** Of the command that was found. */
+  private foundShape = -1;
 
   constructor(keyBytes: number) {
     this.keyBytes = keyBytes;
@@ -30,6 +34,16 @@ export class Turn {
   /** How many arguments, the command's name included. */
   get count(): number {
     return this.reader.count;
+  }
+
+  /** The command that was read; undefined where none has its name. The table is always the same one. */
+  command(table: CommandTable): Command | undefined {
+    const { reader } = this;
+    if (reader.shape !== this.foundShape) {
+      this.found = table.find(this.buffer, reader.starts[0]!, reader.stops[0]!);
+      this.foundShape = reader.shape;
+    }
+    return this.found;
   }
 
   /** Writes the answer, now or in its turn. */

@@ -9,9 +9,21 @@ const usage = 'Usage: cl.throttle <key> <max_burst> <count per period> <period> 
 
 export function throttleCommand(service: Pick<Service, 'throttle'>): Command {
   // Most clients send the same numbers over and over: as long as they do, no object is made for them.
-  let last: ThrottleNumbers = { maxBurst: 0, count: 0, periodSeconds: 0 };
+  let numbers: ThrottleNumbers = { maxBurst: 0, count: 0, periodSeconds: 0 };
+  let quantity = 1;
+  /** Of the command whose numbers these are. */
+  let shape = -1;
 
   function run(turn: Turn): void {
+    const { reader } = turn;
+    if (reader.shape === shape) turn.mustBeKey(1);
+    else learn(turn);
+    const answer = service.throttle(turn.buffer, reader.starts[1]!, reader.stops[1]!, numbers, quantity);
+    if (answer instanceof Promise) turn.defer(answer, writeThrottle);
+    else writeThrottle(turn.writer, answer);
+  }
+
+  function learn(turn: Turn): void {
     const { reader } = turn;
     // redis-cell checks this itself, with an error of its own, so Redis' check of the arity lets everything through.
     if (reader.count !== 5 && reader.count !== 6) throw new ThrottleError(usage);
@@ -19,13 +31,11 @@ export function throttleCommand(service: Pick<Service, 'throttle'>): Command {
     const maxBurst = integer(turn, 2);
     const count = integer(turn, 3);
     const periodSeconds = integer(turn, 4);
-    const quantity = reader.count === 6 ? integer(turn, 5) : 1;
-    if (last.maxBurst !== maxBurst || last.count !== count || last.periodSeconds !== periodSeconds) {
-      last = { maxBurst, count, periodSeconds };
+    quantity = reader.count === 6 ? integer(turn, 5) : 1;
+    if (numbers.maxBurst !== maxBurst || numbers.count !== count || numbers.periodSeconds !== periodSeconds) {
+      numbers = { maxBurst, count, periodSeconds };
     }
-    const answer = service.throttle(turn.buffer, reader.starts[1]!, reader.stops[1]!, last, quantity);
-    if (answer instanceof Promise) turn.defer(answer, writeThrottle);
-    else writeThrottle(turn.writer, answer);
+    shape = reader.shape;
   }
 
   return {
@@ -45,10 +55,6 @@ function integer(turn: Turn, i: number): number {
 }
 
 function writeThrottle(writer: ReplyWriter, reply: ThrottleReply): void {
-  writer.array(5);
-  writer.integer(reply.limited);
-  writer.integer(reply.limit);
-  writer.integer(reply.remaining);
-  writer.integer(reply.retryAfterSeconds);
-  writer.integer(reply.resetAfterSeconds);
+  const { limited, limit, remaining, retryAfterSeconds, resetAfterSeconds } = reply;
+  writer.fiveIntegers(limited, limit, remaining, retryAfterSeconds, resetAfterSeconds);
 }
