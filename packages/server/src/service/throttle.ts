@@ -14,7 +14,16 @@
  * at two buckets with each call, or a unit that rounds.
  */
 import { isUtf8 } from 'node:buffer';
-import { type Decision, gcra, type Limiter, limiter, type Mode, type Store } from 'sluice';
+import {
+  type Decision,
+  type DirectChecks,
+  type GcraPolicy,
+  gcra,
+  type Limiter,
+  limiter,
+  type Mode,
+  type Store,
+} from 'sluice';
 import type { Answer, ThrottleNumbers, ThrottleReply } from './service.ts';
 
 /** What redis-cell says of a call that it cannot answer. */
@@ -45,6 +54,8 @@ interface Ready extends ThrottleNumbers {
   readonly name: string;
   /** Undefined where nothing can ever pass. */
   readonly limit: Limiter<Mode> | undefined;
+  /** A shorter way to the same keys, of stores that have one. */
+  readonly direct: Required<DirectChecks> | undefined;
 }
 
 /** The reply, and whether it is only what is said when the store fails. */
@@ -70,25 +81,62 @@ export class Throttle {
     quantity: number,
   ): Answer<ThrottleAnswer> {
     const ready = this.readyFor(numbers);
-    const { limit, intervalNs, toleranceNs, unitNs } = ready;
+    const { limit, intervalNs, unitNs } = ready;
     const neededNs = intervalNs * quantity;
     if (limit === undefined) return reply(this.reply, ready, 0, neededNs);
-    const decision =
-      quantity < 0
-        ? limit.reward(mustBeText(bytes, start, end), Math.min(-neededNs / unitNs, largest))
-        : // More than fits never passes; the bucket need not know how much more.
-          limit.checkBytes(bytes, start, end, Math.min(neededNs / unitNs, toleranceNs / unitNs + 1));
+    if (quantity < 0) {
+      const given = limit.reward(mustBeText(bytes, start, end), Math.min(-neededNs / unitNs, largest));
+      return this.answer(ready, bytes, start, end, neededNs, given);
+    }
+    const isAllowed = ready.direct?.allowBytes(bytes, start, end, costOf(ready, neededNs));
+    if (isAllowed !== undefined) {
+      const resetAfterNs = this.resetDirectly(ready, bytes, start, end);
+      return reply(this.reply, ready, resetAfterNs, neededNs, isAllowed);
+    }
+    return this.answer(
+      ready,
+      bytes,
+      start,
+      end,
+      neededNs,
+      limit.checkBytes(bytes, start, end, costOf(ready, neededNs)),
+    );
+  }
+
+  /** How long until the key is as good as new that was asked for last, by the short way. */
+  private resetDirectly(ready: Ready, bytes: Uint8Array, start: number, end: number): number {
+    const direct = ready.direct!;
+    const remaining = direct.remaining();
+    // Where something is left, that says it.
+    const resetAfterMs = remaining > 0 ? 0 : direct.resetAfterMs();
+    return (
+      resetNs(ready, remaining, resetAfterMs) ?? (this.lookCloser(ready, bytes, start, end, resetAfterMs) as number)
+    );
+  }
+
+  private answer(
+    ready: Ready,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    neededNs: number,
+    decision: Answer<Decision>,
+  ): Answer<ThrottleAnswer> {
     // A promise per call would cost as much as the check, so what is there at once is answered at once.
     if (decision instanceof Promise) {
       return decision.then(async (known) => {
         if (!isOfBucket(known)) return plainReply(blank(), ready, known);
-        const resetAfterNs = resetNs(ready, known) ?? (await this.lookCloser(ready, bytes, start, end, known));
-        return reply(blank(), ready, resetAfterNs, neededNs, known.allowed);
+        const { allowed, remaining, resetAfterMs } = known;
+        const resetAfterNs =
+          resetNs(ready, remaining, resetAfterMs) ?? (await this.lookCloser(ready, bytes, start, end, resetAfterMs));
+        return reply(blank(), ready, resetAfterNs, neededNs, allowed);
       });
     }
     if (!isOfBucket(decision)) return plainReply(this.reply, ready, decision);
-    const resetAfterNs = resetNs(ready, decision) ?? (this.lookCloser(ready, bytes, start, end, decision) as number);
-    return reply(this.reply, ready, resetAfterNs, neededNs, decision.allowed);
+    const { allowed, remaining, resetAfterMs } = decision;
+    const resetAfterNs =
+      resetNs(ready, remaining, resetAfterMs) ?? (this.lookCloser(ready, bytes, start, end, resetAfterMs) as number);
+    return reply(this.reply, ready, resetAfterNs, neededNs, allowed);
   }
 
   /** How long until a key is as good as new that holds more than its burst: a question to a bucket with room for all. */
@@ -97,7 +145,7 @@ export class Throttle {
     bytes: Uint8Array,
     start: number,
     end: number,
-    { resetAfterMs }: Decision,
+    resetAfterMs: number,
   ): Answer<number> {
     const key = textOf(bytes, start, end);
     if (key === undefined) return resetAfterMs * nanosecondsPerMs;
@@ -141,6 +189,7 @@ function prepare({ maxBurst, count, periodSeconds }: ThrottleNumbers, store: Sto
   }
   // Slow buckets have a name of their own: their unit is another.
   const name = unitNs === 1 ? throttleName : `${throttleName}/slow`;
+  const policy = units < 1 ? undefined : gcra({ limit: nanosecondsPerMs / unitNs, window: 1, burst: units });
   return {
     maxBurst,
     count,
@@ -149,21 +198,27 @@ function prepare({ maxBurst, count, periodSeconds }: ThrottleNumbers, store: Sto
     toleranceNs: units * unitNs,
     unitNs,
     name,
-    limit:
-      units < 1
-        ? undefined
-        : (limiter(gcra({ limit: nanosecondsPerMs / unitNs, window: 1, burst: units }), {
-            store,
-            name,
-          }) as Limiter<Mode>),
+    limit: policy && (limiter(policy, { store, name }) as Limiter<Mode>),
+    direct: policy && directOf(store, name, policy),
   };
+}
+
+/** Only where all is told that a reply needs. */
+function directOf(store: Store, name: string, policy: GcraPolicy): Required<DirectChecks> | undefined {
+  const direct = store.direct?.(name, policy, store.clock.now());
+  return direct?.remaining && direct.resetAfterMs ? (direct as Required<DirectChecks>) : undefined;
+}
+
+/** In units of the bucket. More than fits never passes; the bucket need not know how much more. */
+function costOf({ toleranceNs, unitNs }: Ready, neededNs: number): number {
+  return Math.min(neededNs / unitNs, toleranceNs / unitNs + 1);
 }
 
 /**
  * How long until the key is as good as new. The decision says it in whole milliseconds, what remains says it exactly; undefined
  * when nothing remains, because the key may hold more than its burst: it was larger before.
  */
-function resetNs({ toleranceNs, unitNs }: Ready, { remaining, resetAfterMs }: Decision): number | undefined {
+function resetNs({ toleranceNs, unitNs }: Ready, remaining: number, resetAfterMs: number): number | undefined {
   if (remaining > 0) return toleranceNs - remaining * unitNs;
   return resetAfterMs * nanosecondsPerMs <= toleranceNs ? toleranceNs : undefined;
 }

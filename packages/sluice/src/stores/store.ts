@@ -68,6 +68,9 @@ export interface DirectChecks {
   allow(key: string, cost: number): boolean | undefined;
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined;
   allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined;
+  /** `remaining` and `resetAfterMs` of the decision that the call answered last would have had: for who wants to know no more of it. */
+  remaining?(): number;
+  resetAfterMs?(): number;
 }
 
 export interface Store<M extends Mode = Mode> {

@@ -15,7 +15,7 @@ import type { Reservation } from '../../limit/reservation.ts';
 import { type Rules, type RulesResult, rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
-import type { Store } from '../store.ts';
+import type { DirectChecks, Store } from '../store.ts';
 import { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory-store.ts';
 import { privateStore } from './private-store.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -300,6 +300,37 @@ describe('the short way', () => {
         }
         expect(contents(short.snapshot())).toEqual(contents(long.snapshot()));
         expect(short.stats()).toEqual(long.stats());
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('tells what remains and when a key is as new, as the decision would have', () => {
+    const calls = fc.array(
+      fc.record({ gapMs, key: whichKey, cost: fc.integer({ min: 0, max: 5 }), isBytes: fc.boolean() }),
+      {
+        maxLength: 30,
+        size: 'max',
+      },
+    );
+    fc.assert(
+      fc.property(fc.record({ limit, maxKeys, mode, calls }), ({ limit, maxKeys, mode, calls }) => {
+        const clock = new TestClock(startMs);
+        const [telling, deciding] = twoStores({ clock, maxKeys, keys: mode });
+        const [policy] = policiesOf(limit) as [Policy];
+        const direct = telling.direct!('one', policy, startMs) as Required<DirectChecks>;
+        const decided = deciding.direct!('one', policy, startMs);
+        for (const { gapMs, key, cost, isBytes } of calls) {
+          clock.advance(gapMs);
+          const name = keys[key]!;
+          const bytes = new TextEncoder().encode(name);
+          const decision = decided.check(name, cost);
+          const isAllowed = isBytes ? direct.allowBytes(bytes, 0, bytes.length, cost) : direct.allow(name, cost);
+          expect(isAllowed).toBe(decision?.allowed);
+          if (decision === undefined) continue;
+          const { remaining, resetAfterMs } = decision;
+          expect([direct.remaining(), direct.resetAfterMs()]).toEqual([remaining, resetAfterMs]);
+        }
       }),
       { numRuns: 150 },
     );

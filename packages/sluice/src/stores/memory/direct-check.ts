@@ -206,18 +206,25 @@ export class DirectCheck implements DirectChecks {
     algorithm.charge(this.cells, this.at, numbers, this.cost, nowMs);
   }
 
+  remaining(): number {
+    const { algorithm, numbers } = this.table;
+    return Math.max(0, Math.floor(algorithm.available(this.cells, this.at, numbers, this.moments.nowMs)));
+  }
+
+  resetAfterMs(): number {
+    const { algorithm, numbers } = this.table;
+    return Math.max(0, Math.ceil(algorithm.asNewInMs(this.cells, this.at, numbers, this.moments.nowMs)));
+  }
+
   /** What is said to the call asked last. */
   decide(waitMs: number, shadow: boolean): Decision {
-    const { name, algorithm, numbers, policy } = this.table;
-    const { cells, at } = this;
-    const { nowMs } = this.moments;
-    const available = algorithm.available(cells, at, numbers, nowMs);
+    const { name, numbers, policy } = this.table;
     const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
       allowed: waitMs === 0,
       limit: numbers.limit,
-      remaining: available >= 1 ? Math.floor(available) : 0,
+      remaining: this.remaining(),
       retryAfterMs: waitMs,
-      resetAfterMs: Math.max(0, Math.ceil(algorithm.asNewInMs(cells, at, numbers, nowMs))),
+      resetAfterMs: this.resetAfterMs(),
       delayMs: waitMs === 0 ? this.delayMs : 0,
       rule: name,
       policy,
