@@ -47,7 +47,10 @@ export function rateLimit<R extends Request = Request, Rest extends unknown[] = 
   // after an option that is waited for it may be later, and then it is known by the request, and forgotten with that.
   let current: readonly unknown[] = nothing;
   const rests = new WeakMap<R, readonly unknown[]>();
-  const reader = fetchReader<R, Rest>(options, (request) => (rests.get(request) ?? current) as Rest);
+  const reader = fetchReader<R, Rest>(
+    options,
+    (request) => ((isLater ? rests.get(request) : undefined) ?? current) as Rest,
+  );
   const entrance = gate<R, Response>(options, reader, ['address']);
   const { skip, key, cost, subject } = options;
   const isLater = [skip, key, cost, subject].some((option) => typeof option === 'function');

@@ -12,9 +12,9 @@ const mayAskForBody = !('Bun' in globalThis);
  * Whether it can be answered with again and again, as nothing with a body can: one client's headers must not reach the next. What says its type has
  * a body, and is not asked: some servers make a stream of it to answer, and send it in a slower way.
  */
-function isReusable(response: Response): boolean {
+function isReusable(response: Response, own: Headers): boolean {
   if (bodiless.has(response.status)) return true;
-  return mayAskForBody && !response.headers.has('content-type') && response.body === null;
+  return mayAskForBody && !own.has('content-type') && response.body === null;
 }
 
 /**
@@ -29,35 +29,39 @@ export function withHeaders<Result extends Response | undefined>(
 ): Result | Response {
   // What is no answer but a change of protocol, or an error, has no headers and can only be passed on.
   if (response === undefined || response.status < 200) return response;
-  const lacking = lackingIn(response.headers, headers);
-  if (lacking.length === 0) return response;
   try {
-    if (!isReusable(response)) return written(response, lacking, headers);
+    return written(response, headers);
   } catch (error) {
-    // What came out of fetch() cannot be written to.
+    // What came out of fetch() cannot be written to: nothing was, and a copy can.
     if (!(error instanceof TypeError)) throw error;
+    return written(copyOf(response), headers);
   }
-  return written(new Response(response.body, response), lacking, headers);
 }
 
-/** The names that are to be written: none where whoever made the response was given them before, as Hono is. */
-function lackingIn(own: Headers, headers: RateLimitHeaders): string[] {
-  const names: string[] = [];
+function copyOf(response: Response): Response {
+  return new Response(response.body, response);
+}
+
+/** In one pass, since each look into Node's headers takes longer than the limit itself. */
+function written(response: Response, headers: RateLimitHeaders): Response {
+  const own = response.headers;
+  let answer: Response | undefined;
+  let target = own;
   let current: string | undefined;
   let isMissing = false;
   for (const name in headers) {
     const { lower, set } = headerWords(name);
     if (set !== current) {
       current = set;
+      // Nothing is, where whoever made the response was given them before, as Hono is.
       isMissing = !own.has(lower);
     }
-    if (isMissing) names.push(name);
+    if (!isMissing) continue;
+    if (answer === undefined) {
+      answer = isReusable(response, own) ? copyOf(response) : response;
+      target = answer.headers;
+    }
+    target.set(lower, headers[name] as string);
   }
-  return names;
-}
-
-function written(response: Response, names: readonly string[], headers: RateLimitHeaders): Response {
-  const own = response.headers;
-  for (const name of names) own.set(headerWords(name).lower, headers[name] as string);
-  return response;
+  return answer ?? response;
 }
