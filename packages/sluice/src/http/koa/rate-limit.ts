@@ -6,10 +6,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Next } from 'koa';
 import type { RulesResult } from '../../limit/rules.ts';
-import { gate, refusalText } from '../middleware/gate.ts';
+import { gate, type Passage, refusalText } from '../middleware/gate.ts';
 import type { RateLimitOptions, Refused } from '../middleware/options.ts';
 import { earlierResult, together } from '../middleware/several.ts';
-import { admit, answerBy } from '../node/admit.ts';
+import { admit, answerBy, type Continuation } from '../node/admit.ts';
 import type { RateLimitHeaders } from '../rate-limit-headers.ts';
 import { koaReader } from './reader.ts';
 
@@ -30,29 +30,58 @@ export type KoaMiddleware = (context: Context, next: Next) => Promise<unknown>;
 export function rateLimit(options: KoaRateLimitOptions): KoaMiddleware {
   const entrance = gate(options, koaReader);
   const { handler = answerRefusal } = options;
+
+  /** One object with methods, and not a function for each of them: it is made for every request. */
+  class Visit implements Continuation {
+    /** What Koa waits for, once it is known: over a memory store at once. */
+    answer: Promise<unknown> | undefined;
+    later: ((answer: Promise<unknown>) => void) | undefined;
+    private shown: RateLimitHeaders | undefined;
+
+    constructor(
+      readonly context: Context,
+      readonly next: Next,
+    ) {
+      this.answer = undefined;
+      this.later = undefined;
+      this.shown = undefined;
+    }
+
+    limited({ result, headers }: Passage<never>): void {
+      const { state } = this.context;
+      state.rateLimit = together(earlierResult(state.rateLimit), result);
+      this.shown = headers;
+    }
+
+    proceed(): void {
+      const { next, shown, context } = this;
+      this.answerWith(shown === undefined ? next() : keepingHeaders(next(), context.res, shown));
+    }
+
+    refuse(refused: Refused): void {
+      const { context } = this;
+      const answered = answerBy(() => handler(context, refused));
+      this.answerWith(keepingHeaders(answered, context.res, refused.headers));
+    }
+
+    fail(error: unknown): void {
+      this.answerWith(Promise.reject(error));
+    }
+
+    gone(): void {
+      this.answerWith(Promise.resolve());
+    }
+
+    private answerWith(known: Promise<unknown>): void {
+      this.answer = known;
+      this.later?.(known);
+    }
+  }
+
   return (context, next) => {
-    let shown: RateLimitHeaders | undefined;
-    let answer: Promise<unknown> | undefined;
-    let later: ((answer: Promise<unknown>) => void) | undefined;
-    const answerWith = (known: Promise<unknown>) => {
-      answer = known;
-      later?.(known);
-    };
-    admit(entrance, context, context.res, context, {
-      limited({ result, headers }) {
-        context.state.rateLimit = together(earlierResult(context.state.rateLimit), result);
-        shown = headers;
-      },
-      proceed: () => answerWith(shown === undefined ? next() : keepingHeaders(next(), context.res, shown)),
-      refuse(refused) {
-        const answered = answerBy(() => handler(context, refused));
-        answerWith(keepingHeaders(answered, context.res, refused.headers));
-      },
-      fail: (error) => answerWith(Promise.reject(error)),
-      gone: () => answerWith(Promise.resolve()),
-    });
-    // Over a memory store it is there already.
-    return answer ?? new Promise((resolve) => (later = resolve));
+    const visit = new Visit(context, next);
+    admit(entrance, context, context.res, context, visit);
+    return visit.answer ?? new Promise((resolve) => (visit.later = resolve));
   };
 }
 
