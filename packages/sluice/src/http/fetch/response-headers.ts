@@ -42,7 +42,7 @@ function copyOf(response: Response): Response {
   return new Response(response.body, response);
 }
 
-/** In one pass, since each look into Node's headers takes longer than the limit itself. */
+/** In one pass, since a look into Node's headers takes about as long as the limit itself. */
 function written(response: Response, headers: RateLimitHeaders): Response {
   const own = response.headers;
   let answer: Response | undefined;
