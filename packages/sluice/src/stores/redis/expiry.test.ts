@@ -202,6 +202,70 @@ describe('every key that a call leaves ends, and not before it has stopped to ma
   });
 });
 
+describe('a bucket that is asked for again', () => {
+  const policy = gcra({ limit: 100, window: '100s' });
+  const endOf = (bench: Bench) => server.call<number>('PEXPIRETIME', keyOf(bench));
+
+  it('is kept for some seconds and a quarter longer than it matters, and its expiry stays until that is too short', async () => {
+    const bench = begin();
+    await applied(bench, check(policy), 0);
+    const ends: number[] = [];
+    for (let i = 0; i < 80; i += 1) {
+      const beforeMs = await serverMs();
+      const [decision] = (await bench.store.apply([check(policy)])) as [Decision];
+      const afterMs = await serverMs();
+      const endMs = await endOf(bench);
+      // What is told is rounded up, so it may be less by a part of a millisecond.
+      expect(endMs).toBeGreaterThan(beforeMs + decision.resetAfterMs - 1);
+      expect(endMs).toBeLessThanOrEqual(afterMs + decision.resetAfterMs * 1.25 + 3000 + 50);
+      ends.push(endMs);
+    }
+    // From 2 to 81 seconds of debt, each time a quarter more and three seconds.
+    const different = new Set(ends).size;
+    expect(different).toBeGreaterThan(5);
+    expect(different).toBeLessThan(30);
+  });
+
+  it('ends all the same when it was written on a caller’s own time, which takes its expiry away', async () => {
+    const bench = begin();
+    for (let i = 0; i < 3; i += 1) await bench.store.apply([check(policy)]);
+    await bench.store.apply([check(policy)], await serverMs());
+    expect(await endOf(bench)).toBe(-1);
+    await bench.store.apply([check(policy)]);
+    expect(await endOf(bench)).toBeGreaterThan(await serverMs());
+  });
+
+  it('is kept for as long as it matters after any other operation, and after the next check', async () => {
+    for (const [operation, cost] of [
+      ['penalize', 50],
+      ['reward', 1],
+      ['reset', 0],
+    ] as const) {
+      const bench = begin();
+      for (let i = 0; i < 3; i += 1) await bench.store.apply([check(policy)]);
+      await applied(bench, check(policy, { operation, cost }), 0);
+      const beforeMs = await serverMs();
+      const [decision] = (await bench.store.apply([check(policy)])) as [Decision];
+      expect(await endOf(bench), operation).toBeGreaterThan(beforeMs + decision.resetAfterMs - 1);
+    }
+  });
+
+  it('is one bucket, with or without what is remembered of its expiry', async () => {
+    const bench = begin();
+    const remaining: number[] = [];
+    for (const operation of ['check', 'check', 'check', 'peek', 'penalize', 'check', 'check', 'peek'] as const) {
+      const [decision] = (await bench.store.apply([check(policy, { operation })])) as [Decision];
+      remaining.push(decision.remaining);
+    }
+    // A peek says what would be left after it. Some of what was used may have come back by the end.
+    const used = [1, 2, 3, 4, 4, 5, 6, 7];
+    for (const [i, left] of remaining.entries()) {
+      expect(left).toBeGreaterThanOrEqual(100 - (used[i] as number));
+      expect(left).toBeLessThanOrEqual(100 - (used[i] as number) + 1);
+    }
+  });
+});
+
 describe('nothing is written', () => {
   const writing = /cmdstat_(set|setrange|del|pexpire|expire|append|unlink)\b/g;
 
