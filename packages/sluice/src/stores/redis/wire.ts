@@ -128,23 +128,31 @@ export const partsPerCheck = 3;
 /** The decision on a check, from its parts of the reply. */
 export function decisionOf({ check, policy }: Routed, reply: readonly unknown[], from: number): Decision {
   const first = reply[from];
+  let waitMs: number;
+  let delayMs = 0;
+  let words: readonly string[] | undefined;
   // A text where there is more to it than the wait. A client may be set to give numbers as text, or texts as bytes.
-  const [wait = first, delay = 0, ...words] = typeof first === 'number' ? [] : String(first).trim().split(' ');
-  const waitMs = Number(wait);
+  if (typeof first === 'number') waitMs = first;
+  else {
+    const [wait, delay = 0, ...more] = String(first).trim().split(' ');
+    waitMs = Number(wait);
+    delayMs = Number(delay);
+    words = more;
+  }
   const decision: { -readonly [Field in keyof Decision]: Decision[Field] } = {
     allowed: waitMs === 0,
     limit: policy.limit,
     remaining: Number(reply[from + 1]),
     retryAfterMs: waitMs < 0 ? Number.POSITIVE_INFINITY : waitMs,
     resetAfterMs: Number(reply[from + 2]),
-    delayMs: Number(delay),
+    delayMs,
     rule: check.name,
     policy: check.policy,
   };
   if (waitMs !== 0) decision.reason = 'limit';
   if (check.shadow) decision.shadow = true;
   if (Number.isNaN(waitMs + decision.remaining + decision.resetAfterMs + decision.delayMs)) throw unreadable(first);
-  if (words.length > 0) readWords(decision, words);
+  if (words) readWords(decision, words);
   return decision;
 }
 
