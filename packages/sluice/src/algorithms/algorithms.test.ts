@@ -49,26 +49,36 @@ test('every policy can be made again by its own algorithm', () => {
   for (const { policy } of everyCase) expect(remadePolicy(policy, { ...policy })).toEqual(policy);
 });
 
-describe.each(algorithmNames.filter((name) => name !== 'concurrency'))('a rate that no %s can keep', (algorithm) => {
+const rates = algorithmNames.filter((name) => name !== 'concurrency');
+
+describe.each(rates)('a rate that no %s can keep', (algorithm) => {
   test.each([
-    [{ limit: 1e-300, window: 60_000 }, 'window / limit must be at most 1125899906842624 ms, got 6e+304.'],
-    [{ limit: 1, window: 1e300 }, 'window must be at most 1125899906842624, got 1e+300.'],
-    [{ limit: 1, window: 1e-300 }, 'window must be at least '],
+    [{ limit: 1e-300, window: 60_000 }, 'window / limit must be at most 1125899906842624, got 6e+304.'],
+    [{ limit: 1, window: 1e300 }, 'window / limit must be at most 1125899906842624, got 1e+300.'],
   ])('is refused when it is built: %j', (rate, message) => {
     expect(() => parsePolicy({ algorithm, ...rate })).toThrow(message);
   });
+});
 
-  test('is not the shortest window', () => {
-    const window = algorithm === 'sliding-slots' ? 1 / 60 : 1e-6;
-    const policy = parsePolicy({ algorithm, limit: 1, window, ...(algorithm === 'sliding-slots' && { slots: 1 }) });
-    const clock = new TestClock(1_700_000_000_000);
-    const limit = limiter(policy as Policy, { clock });
-    limit.check('a');
-    clock.advance(1);
-    const decision = limit.check('a');
-    expect(decision.allowed).toBe(true);
-    expect(decision.resetAfterMs).toBeLessThan(2000);
-  });
+test.each([
+  ['fixed-window', 'window must be at least 0.000001 ms, got 1e-300.'],
+  ['sliding-window', 'window must be at least 0.000001 ms, got 1e-300.'],
+  ['smooth', 'window must be at least 0.000001 ms, got 1e-300.'],
+  ['sliding-slots', 'window must be at least 0.016666666666666666 ms, got 1e-300.'],
+])('a window too short to be numbered is refused by %s', (algorithm, message) => {
+  expect(() => parsePolicy({ algorithm, limit: 1, window: 1e-300 })).toThrow(message);
+});
+
+test.each(rates)('the shortest window of %s passes', (algorithm) => {
+  const window = algorithm === 'sliding-slots' ? 1 / 60 : 1e-6;
+  const policy = parsePolicy({ algorithm, limit: 1, window, ...(algorithm === 'sliding-slots' && { slots: 1 }) });
+  const clock = new TestClock(1_700_000_000_000);
+  const limit = limiter(policy as Policy, { clock });
+  limit.check('a');
+  clock.advance(1);
+  const decision = limit.check('a');
+  expect(decision.allowed).toBe(true);
+  expect(decision.resetAfterMs).toBeLessThan(2000);
 });
 
 describe.each(everyCase.map((one) => [`${one.algorithm}: ${one.name}`, one] as const))('%s', (_, { policy, rows }) => {

@@ -36,7 +36,7 @@ function leakyWithoutRate(options: Options): AnyScheduler {
   };
   const queue = leakyQueue({
     limit: 2 ** 50,
-    window: 1e-6,
+    window: 1,
     capacity: 100_000,
     concurrency: 1,
     ...options,

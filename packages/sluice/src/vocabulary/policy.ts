@@ -85,16 +85,22 @@ export function optionalDuration(field: string, value: Duration | undefined): nu
   return value === undefined || value === 0 ? value : parseDuration(value, field);
 }
 
-// A nanosecond. Windows are numbered from the epoch on, and far shorter ones have no numbers: a key would stay full for ever.
-const shortestWindowMs = 1e-6;
-
-/** `limit` and `window` of a rate, checked, each by itself and together: what one unit takes is a time that can be told. */
+/** `limit` and `window` of a rate, checked. What one unit takes must be a time that can be told. */
 export function rateOf(options: RateOptions): { limit: number; window: number } {
   const limit = aboveZero('limit', options.limit, 'To refuse everything use block().');
-  const window = aboveZero('window', parseDuration(options.window, 'window'));
-  if (window < shortestWindowMs) throw invalid('window', `at least ${shortestWindowMs} ms`, window);
-  if (window / limit > largest) throw invalid('window / limit', `at most ${largest} ms`, window / limit);
+  const window = parseDuration(options.window, 'window');
+  aboveZero('window / limit', window / limit);
   return { limit, window };
+}
+
+// A nanosecond.
+const shortestWindowMs = 1e-6;
+
+/** The same where windows are numbered from the epoch on, or counted while nobody asks: far shorter ones have no number, and their keys would be full for ever. */
+export function countedRateOf(options: RateOptions): { limit: number; window: number } {
+  const rate = rateOf(options);
+  if (rate.window < shortestWindowMs) throw invalid('window', `at least ${shortestWindowMs} ms`, rate.window);
+  return rate;
 }
 
 /** A call's cost, checked. NaN would pass every comparison that guards a limit. */

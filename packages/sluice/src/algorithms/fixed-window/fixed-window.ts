@@ -9,13 +9,13 @@
  */
 import type { Duration } from '../../vocabulary/duration.ts';
 import {
+  countedRateOf,
   knownFields,
   oneOf,
   optionalDuration,
   type Policy,
   policyOf,
   type RateOptions,
-  rateOf,
 } from '../../vocabulary/policy.ts';
 import type { Algorithm } from '../algorithm.ts';
 import { type WindowCountNumbers, windowCount } from '../window-count.ts';
@@ -55,7 +55,7 @@ export function fixedWindow(options: FixedWindowOptions): FixedWindowPolicy {
   const wait = optionalDuration('wait', options.wait);
   return policyOf<FixedWindowPolicy>(algorithm, {
     algorithm: 'fixed-window',
-    ...rateOf(options),
+    ...countedRateOf(options),
     align,
     wait,
   } as FixedWindowPolicy);

@@ -7,7 +7,7 @@
  *
  * An estimate: it takes the previous window's calls as evenly spread. Three numbers per key; not strict.
  */
-import { knownFields, type Policy, policyOf, type RateOptions, rateOf } from '../../vocabulary/policy.ts';
+import { countedRateOf, knownFields, type Policy, policyOf, type RateOptions } from '../../vocabulary/policy.ts';
 import type { Algorithm, Numbers } from '../algorithm.ts';
 
 export interface SlidingWindowPolicy extends Policy {
@@ -110,5 +110,5 @@ const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
 
 export function slidingWindow(options: RateOptions): SlidingWindowPolicy {
   knownFields('slidingWindow', options, 'limit window');
-  return policyOf<SlidingWindowPolicy>(algorithm, { algorithm: 'sliding-window', ...rateOf(options) });
+  return policyOf<SlidingWindowPolicy>(algorithm, { algorithm: 'sliding-window', ...countedRateOf(options) });
 }

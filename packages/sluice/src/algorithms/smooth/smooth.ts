@@ -18,12 +18,12 @@ import { type Duration, parseDuration } from '../../vocabulary/duration.ts';
 import { invalid } from '../../vocabulary/errors.ts';
 import {
   aboveZero,
+  countedRateOf,
   knownFields,
   optionalDuration,
   type Policy,
   policyOf,
   type RateOptions,
-  rateOf,
   zeroOrMore,
 } from '../../vocabulary/policy.ts';
 import type { Algorithm, CallOptions, Numbers, TimeOptions } from '../algorithm.ts';
@@ -228,7 +228,7 @@ const algorithm: Algorithm<SmoothPolicy, SmoothNumbers> = {
 
 export function smooth(options: SmoothOptions): SmoothPolicy {
   knownFields('smooth', options, 'limit window maxBurst warmup coldFactor maxDelay');
-  const { limit, window } = rateOf(options);
+  const { limit, window } = countedRateOf(options);
   const warmup = options.warmup === undefined ? undefined : parseDuration(options.warmup, 'warmup');
   const maxDelay = optionalDuration('maxDelay', options.maxDelay);
   const maxBurst = options.maxBurst === undefined ? undefined : zeroOrMore('maxBurst', options.maxBurst);
