@@ -29,8 +29,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function serve() {
-  const child = spawn(process.execPath, [programs.main, 'serve', '--config', 'sluice.yaml'], { cwd: folder });
+/** @param before a program that is run first, in the same process */
+function serve(before = '') {
+  const options = ['--import', `data:text/javascript,${encodeURIComponent(before)}`];
+  const args = [...options, programs.main, 'serve', '--config', 'sluice.yaml'];
+  const child = spawn(process.execPath, args, { cwd: folder });
   children.push(child);
   const said = { text: '' };
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said.text += chunk));
@@ -91,6 +94,25 @@ it('a signal that comes twice at a time ends it well', async () => {
   served.child.kill('SIGINT');
   served.child.kill('SIGTERM');
   expect(await served.ended).toEqual([0, null]);
+  const next = serve();
+  expect(await ask(next)).toBe(8);
+});
+
+it('a signal that comes twice at a time ends it well, also when the thread is too busy to hear the second', async () => {
+  // As it is while it saves the state of many keys.
+  const served = serve(`
+    import { writeSync } from 'node:fs';
+    const never = new Int32Array(new SharedArrayBuffer(4));
+    process.once('SIGINT', () => setImmediate(() => {
+      writeSync(2, 'busy');
+      Atomics.wait(never, 0, 0, 600);
+    }));
+  `);
+  expect(await ask(served)).toBe(9);
+  served.child.kill('SIGINT');
+  await waitUntil('it is busy', () => served.said.text.includes('busy'));
+  served.child.kill('SIGTERM');
+  expect([await served.ended, served.said.text]).toEqual([[0, null], expect.not.stringContaining('at once')]);
   const next = serve();
   expect(await ask(next)).toBe(8);
 });

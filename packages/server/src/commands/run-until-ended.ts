@@ -12,6 +12,14 @@ export interface Running {
 // A supervisor that signals a whole group, and npm that passes on what it gets itself, say the same thing twice.
 const sameWishMs = 200;
 
+/**
+ * After so long, and after the signals that came meanwhile. Those are heard late while the thread is busy, as it is for longer than that when it saves the state
+ * of many keys: the time at which they are heard says nothing. Before immediates the loop looks at what has come.
+ */
+function afterThoseThatCame(ms: number, callback: () => void): void {
+  setTimeout(() => setImmediate(callback), ms).unref();
+}
+
 /** Ends it with this exit code, for this reason. */
 export type End = (exitCode: number, reason: string) => void;
 
@@ -24,7 +32,8 @@ export async function runUntilEnded<T extends Running>(
   let running: T | undefined;
   let isEnding = false;
   let earlySignal: NodeJS.Signals | undefined;
-  let firstSignalMs: number | undefined;
+  let wasSignalled = false;
+  let isSameWish = false;
 
   function endAtOnce(reason: string): never {
     log.info({ reason }, 'ending at once');
@@ -51,9 +60,13 @@ export async function runUntilEnded<T extends Running>(
   // waited for, not broken off, because half of a service cannot be ended: it does not know yet what it would have to save.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      const nowMs = performance.now();
-      firstSignalMs ??= nowMs;
-      if (nowMs !== firstSignalMs && nowMs - firstSignalMs < sameWishMs) return;
+      if (isSameWish) return;
+      if (!wasSignalled) {
+        wasSignalled = isSameWish = true;
+        afterThoseThatCame(sameWishMs, () => {
+          isSameWish = false;
+        });
+      }
       if (running !== undefined) void end(0, signal);
       else if (earlySignal !== undefined) endAtOnce(signal);
       else {
