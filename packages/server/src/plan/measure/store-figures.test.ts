@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { StepReader } from '../../cluster/steps.ts';
 import { isMeasuredFor, measureStores, type StoreOrder } from './store-figures.ts';
 
 const order: StoreOrder = {
@@ -36,6 +37,16 @@ describe('stores as a node keeps them', () => {
 
   it('tell their copies more bytes of a longer key', () => {
     expect(measured({ keyBytes: 120 }).stepBytes - measured({}).stepBytes).toBeCloseTo(100, 6);
+  });
+
+  it.each([
+    ['sliding-log', 1],
+    ['gcra', 2],
+  ])('have their copies do every step again, with %s of %d', (algorithm, limit) => {
+    const repeat = vi.spyOn(StepReader.prototype, 'repeat');
+    onTestFinished(() => repeat.mockRestore());
+    measured({ policy: { ...order.policy, algorithm, limit }, mostChecks: 1000 });
+    expect(repeat.mock.results.filter(({ value }) => value !== true)).toHaveLength(0);
   });
 
   it('are measured for every algorithm that a plan can be made for', () => {

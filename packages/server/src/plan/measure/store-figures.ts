@@ -204,9 +204,9 @@ function messageCost({ policy: data, keyBytes, graceMs }: StoreOrder, shardsPerM
       standbyUs: (1000 * (copiedMs - toldMs)) / stepsMeasured,
     };
   };
-  // The first time is for the compiler.
+  // The first time is for the compiler. The second is when nothing of it counts any more: a copy ends at the first step that it would refuse.
   round(startMs);
-  return round(startMs + 1);
+  return round(startMs + Math.ceil(policies.of(policy).spanMs));
 }
 
 /** Copies go by the times that they are told. */
