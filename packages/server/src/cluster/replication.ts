@@ -46,7 +46,7 @@ interface Link {
   /** A key of these is on its way to where it would have to wait. */
   isPressing: boolean;
   isStateSent: boolean;
-  /** Of all messages. */
+  /** Of the message on its way and the one that is being made. */
   readonly ahead: Ahead;
   /** The message with which everything is confirmed that was answered before keys had to wait. */
   closedBy: number;

@@ -241,7 +241,7 @@ export class SimulatedNode {
       const to = nameOf(address);
       // What travels is text, and bytes beside it: nothing is shared between nodes, and nothing gets through that JSON has not.
       const { text, bytes } = writePeerMessage(message);
-      const written = bytes === undefined ? { text } : { text, bytes: bytes.slice() };
+      const written = bytes === undefined ? { text } : { text, bytes: Uint8Array.from(bytes) };
       const answer = (reply: PeerReply | Error) => {
         const content = reply instanceof Error ? reply : (JSON.parse(JSON.stringify(reply)) as PeerReply);
         network.send({ from: to, to: this.name, what: `?${message.kind}`, content }, () =>

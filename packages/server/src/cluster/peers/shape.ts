@@ -48,22 +48,12 @@ export function listOf(shape: Shape): Shape {
 
 /** A list of exactly these. */
 export function tupleOf(...shapes: readonly Shape[]): Shape {
-  const rows = flatRowsOf(shapes.length, () => shapes);
-  return (value) =>
-    Array.isArray(value) && value.length !== shapes.length ? unless(false, `${shapes.length} entries`) : rows(value);
-}
-
-/** A flat list in which every `width` entries belong together; what they must be is asked for each row. */
-function flatRowsOf(width: number, shapesAt: (list: readonly unknown[], at: number) => readonly Shape[]): Shape {
   return (value) => {
     if (!Array.isArray(value)) return unless(false, 'a list');
-    if (value.length % width !== 0) return unless(false, `a list of ${width} entries for each row`);
-    for (let at = 0; at < value.length; at += width) {
-      const shapes = shapesAt(value, at);
-      for (let i = 0; i < width; i += 1) {
-        const wrong = shapes[i]!(value[at + i]);
-        if (wrong !== undefined) return `[${at + i}]${wrong}`;
-      }
+    if (value.length !== shapes.length) return unless(false, `${shapes.length} entries`);
+    for (let i = 0; i < shapes.length; i += 1) {
+      const wrong = shapes[i]!(value[i]);
+      if (wrong !== undefined) return `[${i}]${wrong}`;
     }
     return undefined;
   };
