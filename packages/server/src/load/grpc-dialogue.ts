@@ -99,7 +99,7 @@ class GrpcDialogue implements Dialogue {
   }
 
   read(chunk: Buffer, chunkBytes = chunk.length): void {
-    const read = chunkBytes === chunk.length ? chunk : chunk.subarray(0, chunkBytes);
+    const read = chunk.subarray(0, chunkBytes);
     const bytes = this.partial === undefined ? read : Buffer.concat([this.partial, read]);
     let at = 0;
     while (at + frameHeadBytes <= bytes.length) {
