@@ -68,6 +68,7 @@ export class Call {
   /** Bytes of the body, until it is whole. */
   #heldBytes = 0;
   #isAnswered = false;
+  place = 0;
   trailers: Readonly<Record<string, string>> = okTrailers;
 
   constructor(stream: ServerHttp2Stream, connection: Connection, settings: GrpcDoorSettings) {

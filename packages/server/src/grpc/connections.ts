@@ -11,6 +11,7 @@ import type { Http2Server, Http2Session, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Clock } from 'sluice';
 import type { DoorSettings } from '../service/door.ts';
+import { type Placed, UnderWay } from '../service/under-way.ts';
 
 // A time-out may come so much late.
 const sweepMs = 250;
@@ -24,7 +25,7 @@ export interface GrpcDoorSettings extends DoorSettings {
 }
 
 /** What the sweep needs to know of a call. */
-export interface TimedCall {
+export interface TimedCall extends Placed {
   sweep(nowMs: number): void;
 }
 
@@ -37,7 +38,7 @@ interface Tally {
 export class Connection {
   readonly session: ServerHttp2Session;
   readonly #socket: Socket;
-  readonly #calls = new Set<TimedCall>();
+  readonly #calls = new UnderWay<TimedCall>();
   readonly #tally: Tally;
   /** The last `authorization` that was good here; the same text need not be hashed again while the tokens are the same. */
   acceptedAuthorization: string | undefined;
@@ -61,8 +62,8 @@ export class Connection {
     this.aliveMs = nowMs;
   }
 
-  get calls(): ReadonlySet<TimedCall> {
-    return this.#calls;
+  get openCalls(): number {
+    return this.#calls.count;
   }
 
   begin(call: TimedCall, nowMs: number): void {
@@ -75,13 +76,17 @@ export class Connection {
   finish(call: TimedCall): void {
     this.#calls.delete(call);
     this.#tally.openCalls--;
-    if (this.session.closed && this.#calls.size === 0) this.#hangUpSoon();
+    if (this.session.closed && this.#calls.count === 0) this.#hangUpSoon();
+  }
+
+  sweep(nowMs: number): void {
+    for (const call of this.#calls) call.sweep(nowMs);
   }
 
   /** GOAWAY now; when the calls that were begun are finished, the end. */
   close(): void {
     this.session.close();
-    if (this.#calls.size === 0) this.#hangUpSoon();
+    if (this.#calls.count === 0) this.#hangUpSoon();
   }
 
   /**
@@ -144,7 +149,7 @@ export class Connections {
    */
   hasRoomFor(connection: Connection): boolean {
     const { openCallsMax } = this.#settings;
-    return this.#tally.openCalls < openCallsMax || connection.calls.size < openCallsMax / this.#open.size;
+    return this.#tally.openCalls < openCallsMax || connection.openCalls < openCallsMax / this.#open.size;
   }
 
   /** Undefined for a call whose connection has gone in the meantime. */
@@ -200,10 +205,10 @@ export class Connections {
 
   #sweep(connection: Connection, nowMs: number): void {
     const { idleMs, requestMs } = this.#settings.limits;
-    for (const call of connection.calls) call.sweep(nowMs);
+    connection.sweep(nowMs);
     // One that was told to go hangs up, or is hung up on.
     if (connection.session.closed) return;
-    const isIdle = idleMs > 0 && connection.calls.size === 0 && nowMs - connection.activeMs > idleMs;
+    const isIdle = idleMs > 0 && connection.openCalls === 0 && nowMs - connection.activeMs > idleMs;
     const isSilent = nowMs - connection.aliveMs > requestMs;
     if (isIdle) {
       // Politely: its next call may be on the way, and GOAWAY tells it to make it elsewhere.

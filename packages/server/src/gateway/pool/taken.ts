@@ -1,17 +1,19 @@
 /** A member that a request has, whichever balancer chose it: where a reload brings another, what is under way goes on there. */
 import type { HealthChecked, PickOutcome } from 'sluice/balance';
+import type { Placed, UnderWay } from '../../service/under-way.ts';
 import type { PoolMember } from './pool-member.ts';
 
 type Picked = NonNullable<ReturnType<HealthChecked<PoolMember>['pick']>>;
 
-export class Taken {
+export class Taken implements Placed {
+  place = 0;
   /** As it was when it was chosen. */
   readonly member: PoolMember;
   private picked: Picked;
   private said: PickOutcome | undefined = undefined;
-  private readonly underWay: Set<Taken>;
+  private readonly underWay: UnderWay<Taken>;
 
-  constructor(picked: Picked, underWay: Set<Taken>) {
+  constructor(picked: Picked, underWay: UnderWay<Taken>) {
     this.member = picked.member;
     this.picked = picked;
     this.underWay = underWay;

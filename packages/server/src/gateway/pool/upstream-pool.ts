@@ -21,6 +21,7 @@ import {
 import type { UpstreamConfig, UpstreamMember } from '../../config/gateway-config.ts';
 import { occasionalLog } from '../../operations/occasional-log.ts';
 import type { Log } from '../../service/log.ts';
+import { UnderWay } from '../../service/under-way.ts';
 import type { Passage } from '../passage.ts';
 import { type SourceReader, sourceReader } from '../stages/source.ts';
 import { type MemberStats as ConnectionStats, MemberConnections } from '../upstream/member-connections.ts';
@@ -64,7 +65,7 @@ export class UpstreamPool {
   private balancer: HealthChecked<PoolMember>;
   private stickyBy: SourceReader | undefined;
   private readonly out = new Set<string>();
-  private readonly underWay = new Set<Taken>();
+  private readonly underWay = new UnderWay<Taken>();
   private readonly closing = new AbortController();
 
   constructor(config: UpstreamConfig, parts: PoolParts) {

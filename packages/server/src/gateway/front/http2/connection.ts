@@ -11,6 +11,7 @@
  */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { UnderWay } from '../../../service/under-way.ts';
 import type { Client } from '../../exchange.ts';
 import type { HeaderList } from '../../wire/message.ts';
 import { type FrontConnection, type FrontContext, lingerMs } from '../front-settings.ts';
@@ -24,7 +25,7 @@ export class Http2Connection implements FrontConnection {
   readonly #socket: Socket;
   readonly #context: FrontContext;
   readonly #client: Client;
-  readonly #exchanges = new Set<Http2Exchange>();
+  readonly #exchanges = new UnderWay<Http2Exchange>();
   #hasGreeted = false;
   #isAwaitingPong = false;
   /** When the client last asked for something. */
@@ -83,7 +84,7 @@ export class Http2Connection implements FrontConnection {
     const { idleMs, headMs } = this.#context.limits;
     const { meter } = this.#context;
     for (const exchange of this.#exchanges) exchange.sweep(nowMs);
-    const isQuiet = this.#exchanges.size === 0;
+    const isQuiet = this.#exchanges.count === 0;
     if (this.#session.closed || this.#session.destroyed) {
       // One that was told to go hangs up, or is hung up on.
       if (this.#endedMs === 0 || !isQuiet) this.#endedMs = nowMs;

@@ -5,6 +5,7 @@
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import type { Placed } from '../../../service/under-way.ts';
 import type { Body, Client, Exchange, Sink } from '../../exchange.ts';
 import type { BadMessage, Framing, HeaderList, ResponseHead } from '../../wire/message.ts';
 import { type FrontContext, fullBytes } from '../front-settings.ts';
@@ -14,7 +15,8 @@ import { Http2RequestBody } from './request-body.ts';
 import type { ReadHttp2Request } from './request-head.ts';
 import { responseHeaders } from './response-headers.ts';
 
-export class Http2Exchange implements Exchange, Sink {
+export class Http2Exchange implements Exchange, Sink, Placed {
+  place = 0;
   readonly request: ReadHttp2Request;
   readonly client: Client;
   readonly upgrade = undefined;
