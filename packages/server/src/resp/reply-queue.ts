@@ -35,10 +35,13 @@ export class ReplyQueue {
 
   /** The next reply that waits for nobody, taken out; undefined when there is none. */
   take(): Buffer | undefined {
-    const reply = this.first?.reply;
-    if (reply === undefined) return undefined;
-    this.first = this.first?.next;
+    const { first } = this;
+    const reply = first?.reply;
+    if (first === undefined || reply === undefined) return undefined;
+    this.first = first.next;
     if (this.first === undefined) this.last = undefined;
+    // One that is old when it is taken would keep all that came after it, for the quick collections, as long as it is not collected itself.
+    first.next = undefined;
     this.length -= 1;
     this.bytes -= reply.length;
     return reply;
