@@ -177,6 +177,26 @@ describe('gRPC dialogue', () => {
     },
   );
 
+  it('gives a late answer to the call that asked for it, however many came and went meanwhile', () => {
+    const told: number[] = [];
+    const dialogue = open(new Outgoing(), { answered: (request) => told.push(request) });
+    const answer = (stream: number) =>
+      dialogue.read(Buffer.concat([frame(data, 0, stream, message), frame(headers, 5, stream, '')]));
+    dialogue.ask(0, 0);
+    let asked = 1;
+    while (dialogue.room() > 0 && asked < 1000) {
+      dialogue.ask(asked, 0);
+      answer(2 * asked + 1);
+      asked += 1;
+    }
+    // The next one would have the place of the first, and waits for it.
+    expect(asked).toBe(16);
+    expect(dialogue.unanswered()).toEqual([0]);
+    answer(1);
+    expect(told).toEqual([...Array.from({ length: 15 }, (_, request) => request + 1), 0]);
+    expect(dialogue.room()).toBe(2);
+  });
+
   it('reads only as far as something came', () => {
     const answer = Buffer.concat([frame(data, 0, 1, message), frame(headers, 5, 1, 'trailers')]);
     expect(readInto(open, answer)).toEqual([[0, undefined]]);

@@ -48,14 +48,8 @@ interface Calls {
   readonly dataBytes: number;
 }
 
-/** A stream that waits for its answer. */
-interface Stream {
-  readonly request: number;
-  hasMessage: boolean;
-}
-
 class GrpcDialogue implements Dialogue {
-  private readonly streams = new Map<number, Stream>();
+  private readonly streams: OpenStreams;
   private nextStream = 1;
   private depth: number;
   private isGoingAway = false;
@@ -72,6 +66,7 @@ class GrpcDialogue implements Dialogue {
     this.answered = answered;
     this.calls = calls;
     this.depth = depth;
+    this.streams = new OpenStreams(depth);
     out.append(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'));
     const settings = Buffer.alloc(6);
     settings.writeUInt16BE(setting.enablePush);
@@ -80,9 +75,9 @@ class GrpcDialogue implements Dialogue {
   }
 
   room(): number {
-    if (this.isGoingAway) return 0;
+    if (this.isGoingAway || !this.streams.hasPlaceFor(this.nextStream)) return 0;
     const byWindow = Math.floor(this.sendWindow / (this.calls.dataBytes - frameHeadBytes));
-    return Math.max(0, Math.min(this.depth - this.streams.size, byWindow));
+    return Math.max(0, Math.min(this.depth - this.streams.count, byWindow));
   }
 
   ask(request: number, key: number): void {
@@ -93,7 +88,7 @@ class GrpcDialogue implements Dialogue {
     call.writeTo(bytes, at, key);
     bytes.writeUInt32BE(this.nextStream, at + 5);
     bytes.writeUInt32BE(this.nextStream, at + call.bytes.length - dataBytes + 5);
-    this.streams.set(this.nextStream, { request, hasMessage: false });
+    this.streams.open(this.nextStream, request);
     this.sendWindow -= dataBytes - frameHeadBytes;
     this.nextStream += 2;
   }
@@ -115,7 +110,7 @@ class GrpcDialogue implements Dialogue {
   }
 
   unanswered(): readonly number[] {
-    return Array.from(this.streams.values(), ({ request }) => request);
+    return this.streams.requests();
   }
 
   private readFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
@@ -147,11 +142,12 @@ class GrpcDialogue implements Dialogue {
   }
 
   private readData(streamId: number, flags: number, payload: Buffer): void {
-    const stream = this.streams.get(streamId);
-    if (stream !== undefined && payload.length > 0) {
+    const place = this.streams.placeOf(streamId);
+    if (place !== undefined && payload.length > 0) {
       // Answers are small: a message that comes in pieces would be one to look at.
       const isWhole = payload.length >= prefixBytes && payload.readUInt32BE(1) === payload.length - prefixBytes;
-      stream.hasMessage = isWhole && !stream.hasMessage && (flags & flag.padded) === 0;
+      const isMessage = isWhole && this.streams.hasMessage[place] === 0 && (flags & flag.padded) === 0;
+      this.streams.hasMessage[place] = isMessage ? 1 : 0;
     }
     this.readBytes += payload.length;
     if (this.readBytes > ownWindow / 2) {
@@ -162,12 +158,12 @@ class GrpcDialogue implements Dialogue {
   }
 
   private end(streamId: number, problem?: string): void {
-    const stream = this.streams.get(streamId);
-    if (stream === undefined) return;
-    this.streams.delete(streamId);
+    const place = this.streams.placeOf(streamId);
+    if (place === undefined) return;
+    const hasMessage = this.streams.hasMessage[place] === 1;
     this.answered(
-      stream.request,
-      problem ?? (stream.hasMessage ? undefined : 'the answer has no message: it is a gRPC error'),
+      this.streams.close(place),
+      problem ?? (hasMessage ? undefined : 'the answer has no message: it is a gRPC error'),
     );
   }
 
@@ -184,6 +180,60 @@ class GrpcDialogue implements Dialogue {
     const payload = Buffer.alloc(4);
     payload.writeUInt32BE(bytes);
     this.out.append(frameOf(frame.windowUpdate, 0, payload));
+  }
+}
+
+/**
+ * The streams that wait for their answers, each in the place that follows from its number. A map of objects would do, but what it makes and outgrows has to be
+ * collected, and the generator's standstills count against the service.
+ */
+class OpenStreams {
+  count = 0;
+  /** 1 where the answer's message has come. */
+  readonly hasMessage: Uint8Array;
+  /** Which stream is in a place; 0: none. */
+  private readonly streamIds: Uint32Array;
+  private readonly asked: Float64Array;
+
+  /** So many at once; one that is answered last must not stand in the way of those that came after it for long. */
+  constructor(depth: number) {
+    const places = 2 ** Math.ceil(Math.log2(depth * 8));
+    this.hasMessage = new Uint8Array(places);
+    this.streamIds = new Uint32Array(places);
+    this.asked = new Float64Array(places);
+  }
+
+  hasPlaceFor(streamId: number): boolean {
+    return this.streamIds[this.placeFor(streamId)] === 0;
+  }
+
+  open(streamId: number, request: number): void {
+    const place = this.placeFor(streamId);
+    this.streamIds[place] = streamId;
+    this.hasMessage[place] = 0;
+    this.asked[place] = request;
+    this.count += 1;
+  }
+
+  placeOf(streamId: number): number | undefined {
+    const place = this.placeFor(streamId);
+    return streamId !== 0 && this.streamIds[place] === streamId ? place : undefined;
+  }
+
+  /** Gives the request that it was. */
+  close(place: number): number {
+    this.streamIds[place] = 0;
+    this.count -= 1;
+    return this.asked[place]!;
+  }
+
+  requests(): readonly number[] {
+    return Array.from(this.asked).filter((_, place) => this.streamIds[place] !== 0);
+  }
+
+  // A client's streams have odd numbers.
+  private placeFor(streamId: number): number {
+    return (streamId >>> 1) & (this.streamIds.length - 1);
   }
 }
 
