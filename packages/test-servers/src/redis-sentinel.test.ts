@@ -28,12 +28,18 @@ test('a planned failover exchanges the roles and keeps the data', async () => {
   await expect(old.call('SET', 'key', 'other')).rejects.toThrow('READONLY');
 });
 
-test('a killed primary is replaced, and comes back as the replica of the one that replaced it', async () => {
+test('a killed primary is replaced, and when it is back there is one primary with its replica again', async () => {
   const old = await sentinel.primary();
   await old.kill();
   const next = await sentinel.waitForPromotion(old);
   expect(await next.call('SET', 'key', 'after')).toBe('OK');
   await old.restart();
-  await waitUntil('the new primary has a replica', async () => (await next.call('WAIT', 1, 100)) === 1);
-  await expect(old.call('SET', 'key', 'other')).rejects.toThrow('READONLY');
+  // Mostly the one that replaced it stays. On a machine that stands still for a second the sentinels take that one for dead, too.
+  await waitUntil('the primary has a replica', async () => {
+    const primary = await sentinel.primary();
+    return (await primary.call('WAIT', 1, 100)) === 1;
+  });
+  const primary = await sentinel.primary();
+  const replica = sentinel.servers.find((server) => server !== primary)!;
+  await expect(replica.call('SET', 'key', 'other')).rejects.toThrow('READONLY');
 });
