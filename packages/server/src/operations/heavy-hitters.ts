@@ -9,8 +9,9 @@
  * that came more than N / k times has a counter. (`lowest` is 0 until all counters are taken; then it bounds what a key
  * without a counter can have had.)
  *
- * The counters are in a heap, the lowest on top; a key finds its counter by a hash of its characters. A count makes no
- * string and no object unless a key takes a counter: refusals come by the million.
+ * The counters are in a heap, the lowest on top; a key finds its counter by a hash of its characters. Keys of ASCII, which most
+ * are, are kept as bytes, and a count of one makes no string and no object, also where a key takes over a counter: refusals come
+ * by the million, and in a flood of many keys nearly each of them takes one over.
  */
 import { createHash } from 'node:crypto';
 
@@ -44,9 +45,12 @@ export class HeavyHitters {
   readonly #errors: Float64Array;
   readonly #hashes: Int32Array;
   readonly #rules: string[] = [];
-  readonly #keys: string[] = [];
-  /** The keys once more, each in a place of its own: comparing bytes with bytes is faster than with characters. */
-  readonly #keyBytes: Uint8Array;
+  /** How many bytes a key of ASCII has; of another key, `notAscii`. */
+  readonly #lengths: Int32Array;
+  /** Keys of ASCII, each in a place of its own. */
+  readonly #bytes: Uint8Array;
+  /** The other keys. */
+  readonly #texts: string[] = [];
 
   /** Chains of counters whose hashes meet in one place. Twice as many places as counters: chains stay short. */
   readonly #first: Int32Array;
@@ -61,7 +65,8 @@ export class HeavyHitters {
     this.#counts = new Float64Array(counters);
     this.#errors = new Float64Array(counters);
     this.#hashes = new Int32Array(counters);
-    this.#keyBytes = new Uint8Array(counters * longestKey);
+    this.#lengths = new Int32Array(counters);
+    this.#bytes = new Uint8Array(counters * longestKey);
     this.#first = new Int32Array(2 ** Math.ceil(Math.log2(counters * 2))).fill(nobody);
     this.#next = new Int32Array(counters);
     this.#heap = new Int32Array(counters);
@@ -73,18 +78,24 @@ export class HeavyHitters {
       this.count(rule, shortened(key));
       return;
     }
+    const length = isAscii(key) ? key.length : notAscii;
     const hash = hashOfText(key);
     let counter = this.#first[this.#chainOf(hash)]!;
-    while (counter !== nobody && !this.#isOf(counter, rule, hash, key)) counter = this.#next[counter]!;
-    if (counter === nobody) this.#newcomer(rule, ownCopy(key), hash);
-    else this.#increment(counter);
+    while (counter !== nobody && !this.#isOfText(counter, rule, hash, key, length)) counter = this.#next[counter]!;
+    if (counter !== nobody) {
+      this.#increment(counter);
+      return;
+    }
+    counter = this.#newcomer(rule, hash, length);
+    if (length === notAscii) this.#texts[counter] = ownCopy(key);
+    for (let i = 0; i < length; i += 1) this.#bytes[counter * longestKey + i] = key.charCodeAt(i);
   }
 
   /** The key in `bytes[start..end)`; the same as its text. */
   countBytes(rule: string, bytes: Uint8Array, start: number, end: number): void {
     const length = end - start;
-    const hash = length > longestKey ? notAscii : hashOfAscii(bytes, start, end);
-    if (hash === notAscii) {
+    const hash = length > longestKey ? noHash : hashOfAscii(bytes, start, end);
+    if (hash === noHash) {
       this.count(rule, textOf(bytes, start, end));
       return;
     }
@@ -92,15 +103,19 @@ export class HeavyHitters {
     while (counter !== nobody && !this.#isOfBytes(counter, rule, hash, bytes, start, length)) {
       counter = this.#next[counter]!;
     }
-    if (counter === nobody) this.#newcomer(rule, textOf(bytes, start, end), hash);
-    else this.#increment(counter);
+    if (counter !== nobody) {
+      this.#increment(counter);
+      return;
+    }
+    counter = this.#newcomer(rule, hash, length);
+    for (let i = 0; i < length; i += 1) this.#bytes[counter * longestKey + i] = bytes[start + i]!;
   }
 
   read(): HeavyHittersData {
     const hitters: HeavyHitter[] = [];
     for (let counter = 0; counter < this.#taken; counter += 1) {
       const rule = this.#rules[counter]!;
-      hitters.push({ rule, key: this.#keys[counter]!, count: this.#counts[counter]!, error: this.#errors[counter]! });
+      hitters.push({ rule, key: this.#keyOf(counter), count: this.#counts[counter]!, error: this.#errors[counter]! });
     }
     return { hitters, lowest: this.#taken < this.#counters ? 0 : this.#counts[this.#heap[0]!]! };
   }
@@ -108,7 +123,7 @@ export class HeavyHitters {
   clear(): void {
     this.#taken = 0;
     this.#rules.length = 0;
-    this.#keys.length = 0;
+    this.#texts.length = 0;
     this.#first.fill(nobody);
   }
 
@@ -117,14 +132,25 @@ export class HeavyHitters {
     return (hash ^ (hash >>> 15)) & (this.#first.length - 1);
   }
 
-  #isOf(counter: number, rule: string, hash: number, key: string): boolean {
-    return this.#hashes[counter] === hash && this.#keys[counter] === key && this.#rules[counter] === rule;
+  #keyOf(counter: number): string {
+    const length = this.#lengths[counter]!;
+    if (length === notAscii) return this.#texts[counter]!;
+    return Buffer.from(this.#bytes.buffer, counter * longestKey, length).toString('latin1');
+  }
+
+  #isOfText(counter: number, rule: string, hash: number, key: string, length: number): boolean {
+    if (this.#hashes[counter] !== hash || this.#lengths[counter] !== length) return false;
+    if (this.#rules[counter] !== rule) return false;
+    if (length === notAscii) return this.#texts[counter] === key;
+    const from = counter * longestKey;
+    for (let i = 0; i < length; i += 1) if (this.#bytes[from + i] !== key.charCodeAt(i)) return false;
+    return true;
   }
 
   #isOfBytes(counter: number, rule: string, hash: number, bytes: Uint8Array, start: number, length: number): boolean {
-    if (this.#hashes[counter] !== hash || this.#keys[counter]!.length !== length) return false;
+    if (this.#hashes[counter] !== hash || this.#lengths[counter] !== length) return false;
     if (this.#rules[counter] !== rule) return false;
-    const own = this.#keyBytes;
+    const own = this.#bytes;
     const from = counter * longestKey;
     for (let i = 0; i < length; i += 1) if (own[from + i] !== bytes[start + i]) return false;
     return true;
@@ -135,7 +161,8 @@ export class HeavyHitters {
     this.#sink(counter);
   }
 
-  #newcomer(rule: string, key: string, hash: number): void {
+  /** Gives the counter that a key of so many bytes has now; the key itself is for the caller to write. */
+  #newcomer(rule: string, hash: number, length: number): number {
     const isFree = this.#taken < this.#counters;
     const counter = isFree ? this.#taken : this.#heap[0]!;
     if (!isFree) this.#unlink(counter);
@@ -143,10 +170,10 @@ export class HeavyHitters {
     this.#counts[counter] = inherited + 1;
     this.#errors[counter] = inherited;
     this.#rules[counter] = rule;
-    this.#keys[counter] = key;
     this.#hashes[counter] = hash;
-    this.#keyBytes.fill(noByteOfAscii, counter * longestKey, counter * longestKey + key.length);
-    encoder.encodeInto(key, this.#keyBytes.subarray(counter * longestKey, counter * longestKey + key.length));
+    // A text that nobody reads any more is not kept.
+    if (!isFree && this.#lengths[counter] === notAscii) this.#texts[counter] = '';
+    this.#lengths[counter] = length;
     const chain = this.#chainOf(hash);
     this.#next[counter] = this.#first[chain]!;
     this.#first[chain] = counter;
@@ -157,6 +184,7 @@ export class HeavyHitters {
     } else {
       this.#sink(counter);
     }
+    return counter;
   }
 
   #unlink(counter: number): void {
@@ -208,11 +236,19 @@ export class HeavyHitters {
 // FNV-1a, four characters at a time. Somebody who chooses keys that meet in one chain makes it as long as there are counters, no longer.
 const firstHash = 0x811c9dc5 | 0;
 const hashFactor = 0x01000193;
-/** A hash is 32 bits: this is none. */
-const notAscii = 2 ** 32;
-const noByteOfAscii = 0xff;
-const encoder = new TextEncoder();
+/** In place of a length. */
+const notAscii = -1;
 
+function isAscii(key: string): boolean {
+  let seenBits = 0;
+  for (let i = 0; i < key.length; i += 1) seenBits |= key.charCodeAt(i);
+  return seenBits < 0x80;
+}
+
+/** A hash is 32 bits: this is none. */
+const noHash = 2 ** 32;
+
+/** `noHash` where a byte is not ASCII. */
 function hashOfAscii(bytes: Uint8Array, start: number, end: number): number {
   let hash = firstHash;
   let seenBits = 0;
@@ -226,7 +262,7 @@ function hashOfAscii(bytes: Uint8Array, start: number, end: number): number {
     seenBits |= bytes[i]!;
     hash = Math.imul(hash ^ bytes[i]!, hashFactor);
   }
-  return (seenBits & 0x80808080) === 0 ? hash : notAscii;
+  return (seenBits & 0x80808080) === 0 ? hash : noHash;
 }
 
 /** For ASCII the same as of its bytes. */
