@@ -1,5 +1,6 @@
 // POST /v1/check, one rule by user, beside a bare node:http server, fastify with its rate limit, and nginx with limit_req.
 import { serviceBars } from '../bars.mjs';
+import { answerOfCheck } from './answer-of-check.mjs';
 import { coresInWords } from './cores.mjs';
 import { startNginx } from './nginx.mjs';
 import { raceTable, serverRace, speedRatio } from './race.mjs';
@@ -24,7 +25,7 @@ export async function http({ rounds, print, progress }) {
     return server;
   };
   try {
-    const { headers, body } = await answerOf(sluice.http);
+    const { headers, body } = await answerOfCheck(sluice.http);
     const constant = (/** @type {boolean} */ isBodyRead) =>
       start(startContender('node-http.mjs', [JSON.stringify({ headers, body, isBodyRead })]));
     const lanes = [
@@ -50,18 +51,4 @@ export async function http({ rounds, print, progress }) {
   } finally {
     for (const { stop } of servers) await stop();
   }
-}
-
-/** What our service answers, so that the others answer with as much. @param {number} port */
-async function answerOf(port) {
-  const response = await fetch(`http://127.0.0.1:${port}/v1/check`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ subject: { user: '000000000000' } }),
-  });
-  const body = await response.text();
-  if (response.status !== 200) throw new Error(`our service answered ${response.status}: ${body}`);
-  // Those that node:http writes by itself are not written twice.
-  const own = ['date', 'connection', 'keep-alive', 'transfer-encoding'];
-  return { headers: Object.fromEntries([...response.headers].filter(([name]) => !own.includes(name))), body };
 }
