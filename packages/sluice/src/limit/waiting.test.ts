@@ -255,6 +255,31 @@ describe('waiting', () => {
     expect(done).toEqual(['a at 0', 'b at 1000', 'c at 2000']);
   });
 
+  it('tells who may not wait so at once, and not after the delay of one who may', async () => {
+    const clock = new TestClock();
+    const limit = limiter(leakyBucket({ limit: 1, window: '1s', burst: 9 }), { clock, maxWaiters: 2 });
+    limit.check('key', 5);
+    const refused: (Decision & { readonly atMs: number })[] = [];
+    const wait = async (options?: Parameters<typeof limit.wait>[1]) => {
+      const decision = await limit.wait('key', options);
+      if (!decision.allowed) refused.push({ ...decision, atMs: clock.now() });
+    };
+    const large = wait({ cost: 9 });
+    void wait({ maxWaitMs: 400 });
+    void wait();
+    await settle();
+    clock.advance(400);
+    await settle();
+    expect(refused.map(({ reason, atMs, delayMs }) => [reason, atMs, delayMs])).toEqual([
+      ['too-many-waiters', 0, 0],
+      ['max-wait', 400, 0],
+    ]);
+    clock.advance(3600);
+    await settle();
+    clock.advance(60_000);
+    await large;
+  });
+
   it('gives back what a shaped caller took when it is aborted during its delay', async () => {
     const clock = new TestClock();
     const limit = limiter(leakyBucket({ limit: 1, window: '1s', burst: 2 }), { clock });

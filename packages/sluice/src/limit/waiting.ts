@@ -51,7 +51,8 @@ export function waiting(call: AnyCall, clock: Clock, maxWaiters: number): Waitin
     const endMs = clock.now() + maxWaitMs;
     const refused = async (reason: Reason): Promise<Decision> => {
       const decision = await call('peek', key, cost);
-      return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs), reason };
+      // What is refused is not sent ahead: the delay that the peek tells of would be waited out.
+      return { ...decision, allowed: false, retryAfterMs: Math.max(1, decision.retryAfterMs), delayMs: 0, reason };
     };
     if (waiters > maxWaiters) return refused('too-many-waiters');
     const ahead = lines.get(key);
