@@ -267,6 +267,16 @@ describe('rules', () => {
     );
   });
 
+  it.each([undefined, null, {}, 'all'])('refuse a list, or a skip, that says nobody in particular: %o', (nobody) => {
+    const match = nobody as never;
+    expect(() => rules([], { allow: [match] })).toThrow('allow must be an object of');
+    expect(() => rules([], { deny: [{ user: 'mallory' }, match] })).toThrow('deny must be an object of');
+    const policy = perMinute(1);
+    if (nobody !== undefined)
+      expect(() => rules([{ name: 'r', policy, skip: match }])).toThrow('Rule "r": skip must be');
+    expect(rules([{ name: 'r', policy, match: {} }], { allow: [] }).check({}).tightest?.rule).toBe('r');
+  });
+
   it('give back places taken under concurrency rules', () => {
     const limits = rules([
       { name: 'in-flight', key: 'user', policy: concurrency({ limit: 1 }) },

@@ -376,7 +376,7 @@ function readRule(rule: Rule, ipv6Subnet: number, clock: Clock): ReadRule {
     for (const one of fixedPolicies) algorithmOf(one);
     oneOf('onStoreFailure', rule.onStoreFailure, ['closed', 'open', 'local']);
     oneOf('shadow', rule.shadow, [true, false]);
-    const matches = matcher(match);
+    const matches = match === undefined ? () => true : matcher(match);
     const skips = skip === undefined ? () => false : matcher(skip, 'skip');
     return {
       rule,

@@ -85,12 +85,14 @@ export function joinKey(parts: readonly string[]): string {
 }
 
 /** The function behind a `match`, or what is written like one. */
-export function matcher(match: Match | undefined, name = 'match'): (subject: Subject) => boolean {
-  if (match === undefined) return () => true;
+export function matcher(match: Match, name = 'match'): (subject: Subject) => boolean {
   if (typeof match === 'function') return atOnce(name, match);
   if (typeof match !== 'object' || match === null || Array.isArray(match))
-    throw invalid('match', 'an object of fields, or a function', match);
-  const tests = Object.entries(match).map(([field, patterns]): ((subject: Subject) => boolean) => {
+    throw invalid(name, 'an object of fields, or a function', match);
+  const fields = Object.entries(match);
+  // Without a field it is everybody: what a rule may apply to, but nothing that a limit is lifted for by mistake.
+  if (fields.length === 0 && name !== 'match') throw invalid(name, 'an object of at least one field', match);
+  const tests = fields.map(([field, patterns]): ((subject: Subject) => boolean) => {
     const globs = [patterns].flat().map((pattern) => (field === 'ip' ? addressTest(pattern) : glob(field, pattern)));
     return (subject) => {
       const value = subject[field];
