@@ -40,7 +40,8 @@ function parseRule(entry: unknown): Rule {
 
 function policiesOf(policy: Data, tiers: unknown): { policy?: Policy; tiers?: Record<string, Policy> } {
   if (tiers === undefined) return { policy: parsePolicy(policy) };
-  if (typeof tiers !== 'object' || tiers === null) throw invalid('tiers', 'an object of policies by tier', tiers);
+  if (typeof tiers !== 'object' || tiers === null || Array.isArray(tiers))
+    throw invalid('tiers', 'an object of policies by tier', tiers);
   const byTier = Object.entries(tiers).map(([tier, own]) => {
     if (typeof own !== 'object' || own === null) throw invalid(`tiers.${tier}`, 'an object', own);
     return [tier, parsePolicy({ ...policy, ...own })] as const;

@@ -810,6 +810,10 @@ describe('rules from data', () => {
       'Rule "a": tiers must be an object of policies by tier, got 5.',
     ],
     [
+      [{ name: 'a', algorithm: 'gcra', window: '1m', tiers: [{ limit: 5 }, { limit: 50 }] }],
+      'Rule "a": tiers must be an object of policies by tier, got [{"limit":5},{"limit":50}].',
+    ],
+    [
       [{ name: 'a', algorithm: 'gcra', window: '1m', tiers: {} }],
       'Rule "a": tiers must be an object with at least one tier',
     ],
