@@ -519,5 +519,9 @@ describe('RateLimiter', () => {
   it('refuses to be built from nonsense', () => {
     expect(() => new RateLimiter(0, 1000)).toThrow('maxRequests must be a number above 0, got 0.');
     expect(() => new RateLimiter(1, -5)).toThrow('windowMs must be a time above 0, got -5.');
+    const allow = (atMs?: number) => new RateLimiter(1, 1000).allow('A', atMs as number);
+    expect(() => allow(Number.NaN)).toThrow('timestampMs must be milliseconds since the epoch');
+    // By the clock instead it would be later than every time that a replay gives, and refuse all of them.
+    expect(() => allow(undefined)).toThrow('timestampMs must be milliseconds since the epoch');
   });
 });

@@ -1,4 +1,5 @@
 import { slidingLog } from '../algorithms/sliding-log/sliding-log.ts';
+import { checkTime } from '../vocabulary/clock.ts';
 import { parseDuration } from '../vocabulary/duration.ts';
 import { aboveZero } from '../vocabulary/policy.ts';
 import { limiter } from './limiter.ts';
@@ -16,6 +17,6 @@ export class RateLimiter {
   }
 
   allow(key: string, timestampMs: number): boolean {
-    return this.#log.allow(key, { atMs: timestampMs });
+    return this.#log.allow(key, { atMs: checkTime(timestampMs, 'timestampMs') });
   }
 }
