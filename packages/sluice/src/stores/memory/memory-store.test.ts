@@ -6,9 +6,10 @@ import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
 import { slidingWindow } from '../../algorithms/sliding-window/sliding-window.ts';
 import { tokenBucket } from '../../algorithms/token-bucket/token-bucket.ts';
-import { limiter } from '../../limit/limiter.ts';
+import { type Limiter, limiter } from '../../limit/limiter.ts';
 import { rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
+import type { Clock } from '../../vocabulary/clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { type MemoryStore, memoryStore } from './memory-store.ts';
 
@@ -279,6 +280,23 @@ describe('a clock that misbehaves', () => {
       expect(limit.allow('key')).toBe(false);
     }
   });
+
+  it.each(['exact', 'fingerprint'] as const)(
+    'once gives nobody more afterwards: newcomers as bytes, %s keys',
+    (keys) => {
+      const bytes = new TextEncoder().encode('first');
+      for (const policy of [gcra({ limit: 2, window: '1h' }), slidingSlots({ limit: 2, window: '1h' })]) {
+        let nowMs = 1_700_000_000_000;
+        const clock: Clock = { now: () => nowMs, sleep: () => Promise.resolve() };
+        const limit: Limiter = limiter(policy as Policy, { store: memoryStore({ clock, keys }), name: 'x' });
+        nowMs = Number.NaN;
+        expect(() => limit.allowBytes(bytes)).toThrow('the time of the clock must be milliseconds');
+        nowMs = 1_700_000_000_000;
+        expect([1, 2, 3].map(() => limit.allow('second'))).toEqual([true, true, false]);
+        expect([1, 2, 3].map(() => limit.allowBytes(bytes))).toEqual([true, true, false]);
+      }
+    },
+  );
 
   it('that is read seldom makes strict windows longer by its staleness', () => {
     const clock = Object.assign(new TestClock(), { stalenessMs: 50 });
