@@ -147,6 +147,26 @@ describe('a limit by a clock read once per turn', () => {
     }
   });
 
+  it('grants nothing by an old reading after the clock has thrown', async () => {
+    const { clock, counting } = begin();
+    let isBroken = false;
+    const ticks = tickClock({
+      ...counting,
+      now() {
+        if (isBroken) throw new Error('no time');
+        return counting.now();
+      },
+    });
+    const limit = limiter(gcra({ limit: 2, window: 100 }), { clock: ticks });
+    clock.advance(1000);
+    isBroken = true;
+    expect(() => limit.allow('key')).toThrow('no time');
+    isBroken = false;
+    expect([1, 2, 3].map(() => limit.allow('key'))).toEqual([true, true, false]);
+    await turn();
+    expect(limit.allow('key')).toBe(false);
+  });
+
   it('grants at most what it may over a time longer by the turn', async () => {
     const { clock, ticks } = begin();
     const limit = limiter(gcra({ limit: 10, window: 100 }), { clock: ticks });

@@ -37,12 +37,14 @@ export function tickClock(clock: Clock = monotonicClock): Clock {
       callsLeft -= 1;
       return reading;
     }
+    // A clock that throws leaves no calls to the reading before: that may be of any age.
+    now();
     callsLeft = callsPerReading - 1;
     if (!isEndAwaited) {
       isEndAwaited = true;
       setImmediate!(onEnd);
     }
-    return now();
+    return reading;
   }
 
   return {
