@@ -10,13 +10,14 @@ import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { slidingSlots } from '../../algorithms/sliding-slots/sliding-slots.ts';
-import { limiter } from '../../limit/limiter.ts';
+import { type Limiter, limiter } from '../../limit/limiter.ts';
 import { rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Clock } from '../../vocabulary/clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { seededRandom } from '../../vocabulary/random.ts';
 import { conformance } from '../conformance/conformance.ts';
+import type { Store } from '../store.ts';
 import type { HammerOrders } from './hammer.test-support.ts';
 import { layoutOf } from './layout.ts';
 import { Places } from './places.ts';
@@ -96,6 +97,20 @@ describe('several threads', () => {
     expect(here?.peek('k')).toMatchObject({ allowed: true, remaining: 1 });
     here?.block('k', '1h');
     expect(there?.check('k')).toMatchObject({ allowed: false, reason: 'blocked' });
+  });
+
+  it('know what was used under a policy that only another has', () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const first = sharedMemoryStore({ clock, maxKeys: 10, cellsPerKey: 20 });
+    const second = sharedMemoryStore({ buffer: first.buffer, clock });
+    for (const make of [gcra, slidingLog]) {
+      const limitOf = (limit: number, store: Store<'sync'>): Limiter =>
+        limiter(make({ limit, window: '1h' }) as Policy, { store, name: make.name });
+      const here = limitOf(10, first);
+      expect(here.check('k', 2).remaining).toBe(8);
+      expect(limitOf(20, second).check('k', 3).remaining).toBe(15);
+      expect(here.check('k').remaining).toBe(4);
+    }
   });
 
   it('keep all or nothing over many rules', () => {

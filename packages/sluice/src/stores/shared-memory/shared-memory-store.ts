@@ -223,7 +223,10 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   }
 
   function tableBehind(image: Image): Table | undefined {
-    const named = register.policies[image.words[POLICY]!];
+    const number = image.words[POLICY]!;
+    // Another thread may have added it since.
+    if (number !== noPolicy && register.policies[number] === undefined) register.read();
+    const named = register.policies[number];
     return named && tableOf(named.name, named.policy);
   }
 
