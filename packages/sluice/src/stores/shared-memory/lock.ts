@@ -52,11 +52,18 @@ export function take(
     if (look < looks) continue;
     nap(words, at, seen);
     if (performance.now() - sinceMs < patienceMs) continue;
-    if (Atomics.compareExchange(words, at, seen, seen + 2) !== seen) continue;
-    Atomics.add(words, brokenAt, 1);
-    whenBroken?.(at, seen + 2);
-    return seen + 2;
+    const token = breakOpen(words, at, seen, brokenAt);
+    if (token === 0) continue;
+    whenBroken?.(at, token);
+    return token;
   }
+}
+
+/** Takes the lock from a holder who is taken for dead, if it still stands at that number; 0 if it has moved. `brokenAt` counts it. */
+export function breakOpen(words: Int32Array, at: number, seen: number, brokenAt: number): number {
+  if (Atomics.compareExchange(words, at, seen, seen + 2) !== seen) return 0;
+  Atomics.add(words, brokenAt, 1);
+  return seen + 2;
 }
 
 /** Takes the lock if it is free; 0 if it is not. */

@@ -21,7 +21,7 @@ import {
   RECEIPTS_FROM,
   SUM,
 } from './layout.ts';
-import { giveBack, take, tryTake } from './lock.ts';
+import { breakOpen, giveBack, take, tryTake } from './lock.ts';
 
 /** The policy of a place whose key has no state. */
 export const noPolicy = -1;
@@ -45,6 +45,8 @@ export class Places {
   private readonly layout: Layout;
   private readonly patienceMs: number;
   private readonly scratch: Image;
+  // Locks that were held when a full group was searched, by their places.
+  private readonly standing = new Map<number, { readonly lock: number; readonly sinceMs: number }>();
 
   constructor(layout: Layout, patienceMs: number) {
     this.layout = layout;
@@ -175,18 +177,32 @@ export class Places {
       } else if (this.read(at, token, this.scratch) && reusable(this.scratch, at)) return held;
       else this.putBack(at, token);
     }
-    return this.leftBehind(group);
+    return this.leftBehind(group, reusable);
   }
 
-  /** A place that a thread was about to give to a key when it died: nobody's state is in it. Only a full group is searched. */
-  private leftBehind(group: number): Held | 'full' {
+  /**
+   * A place of a full group whose holder has died, if what is in it may go. Nobody waits here: the lock may be this thread's own, or that of one
+   * that waits for this group. So a lock is broken when a later search finds it where it stood.
+   */
+  private leftBehind(group: number, reusable: (image: Image, at: number) => boolean): Held | 'full' {
     const { words, stride } = this.layout;
+    const nowMs = performance.now();
     for (let place = 0; place < groupSize; place += 1) {
       const at = group + place * stride;
-      if ((Atomics.load(words, at + LOCK) & 1) === 0 || words[at + POLICY] !== noPolicy) continue;
-      const token = take(words, at + LOCK, this.patienceMs, BROKEN);
-      if (words[at + POLICY] === noPolicy && !this.read(at, token, this.scratch)) return { at, token };
-      this.putBack(at, token);
+      const lock = Atomics.load(words, at + LOCK);
+      const stood = this.standing.get(at);
+      if ((lock & 1) === 0) this.standing.delete(at);
+      else if (stood?.lock !== lock) this.standing.set(at, { lock, sinceMs: nowMs });
+      else if (nowMs - stood.sinceMs >= this.patienceMs) {
+        const token = breakOpen(words, at + LOCK, lock, BROKEN);
+        if (token === 0) continue;
+        this.adopt(at + LOCK, token);
+        const isWhole = this.read(at, token, this.scratch);
+        // A thread was about to give it to a key when it died: nobody's state is in it.
+        const isNobodys = !isWhole && this.scratch.words[POLICY] === noPolicy;
+        if (isNobodys || (isWhole && reusable(this.scratch, at))) return { at, token };
+        this.putBack(at, token);
+      }
     }
     return 'full';
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
 import { build } from 'rolldown';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { concurrency } from '../../algorithms/concurrency/concurrency.ts';
 import { fixedWindow } from '../../algorithms/fixed-window/fixed-window.ts';
 import { gcra } from '../../algorithms/gcra/gcra.ts';
@@ -242,7 +242,7 @@ describe('a thread that dies inside', () => {
     expect(subject.allow('k')).toBe(false);
   });
 
-  it('while it adds a key leaves no place behind for ever', () => {
+  it('while it adds a key leaves no place behind for ever', async () => {
     const clock = new TestClock(1_700_000_000_000);
     const store = sharedMemoryStore({ clock, maxKeys: 2, lockPatienceMs: 1 });
     const layout = layoutOf(store.buffer);
@@ -250,7 +250,26 @@ describe('a thread that dies inside', () => {
     // Each got a place for its key, and was heard of no more.
     for (const high of [1, 2]) expect(dead.insert(high, high, () => false)).toBeTypeOf('object');
     const bucket = limiter(gcra({ limit: 1, window: '1s' }), { store, name: 'left' });
-    expect([bucket.allow('a'), bucket.allow('b')]).toEqual([true, true]);
+    await vi.waitFor(() => expect(bucket.allow('a')).toBe(true));
+    await vi.waitFor(() => expect(bucket.allow('b')).toBe(true));
+  });
+
+  it('and whose key never comes again leaves no place behind for ever', async () => {
+    const clock = new TestClock(1_700_000_000_000);
+    const store = sharedMemoryStore({ clock, maxKeys: 2, cellsPerKey: 20, lockPatienceMs: 1 });
+    const subject = limiter(slidingSlots({ limit: 1, window: '1s', slots: 4 }), { store, name: 'left' });
+    expect([subject.allow('a'), subject.allow('b')]).toEqual([true, true]);
+    const { words, places, stride } = layoutOf(store.buffer);
+    for (let at = places; at < words.length; at += stride) if (words[at + 3] !== 0) words[at]! += 1;
+    const newcomers = () => ['c', 'd', 'e'].map((key) => subject.check(key).reason);
+    const isBroken = () => {
+      expect(newcomers()).toEqual(['store-full', 'store-full', 'store-full']);
+      expect(store.stats().brokenLocks).toBe(2);
+    };
+    // What they used still counts.
+    await vi.waitFor(isBroken);
+    clock.advance(10_000);
+    expect(newcomers()).toEqual([undefined, undefined, 'store-full']);
   });
 
   it('or stands still inside gives its answer anew, and no grant of others is lost', () => {
@@ -371,6 +390,20 @@ describe('the bound', () => {
     expect(subject.allow('c')).toBe(true);
     expect(store.stats()).toMatchObject({ keys: 2, evictedLiveKeys: 1 });
     expect([subject.peek('a').remaining, subject.peek('b').remaining]).toEqual([0, 9]);
+  });
+
+  it.each([
+    ['was reset', (limit: Limiter) => limit.reset('a')],
+    ['is blocked', (limit: Limiter) => limit.block('a', '1h')],
+  ])('refuses a newcomer beside a key that %s, and waits for nobody', (_, change) => {
+    const store = sharedMemoryStore({ clock: new TestClock(), maxKeys: 2, cellsPerKey: 20 });
+    const policy = slidingSlots({ limit: 3, window: '1h', slots: 4 });
+    const one: Limiter = limiter(policy, { store, name: 'one' });
+    change(one);
+    one.check('b');
+    const batch = ['one', 'two'].map((name) => ({ name, key: 'a', policy, cost: 1 }));
+    expect(store.apply(batch)[1]).toMatchObject({ allowed: false, reason: 'store-full' });
+    expect(store.stats()).toMatchObject({ keys: 2, brokenLocks: 0 });
   });
 
   it('takes whoever comes after an eviction for new', () => {
