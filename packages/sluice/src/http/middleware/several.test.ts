@@ -183,6 +183,17 @@ describe('the wait of who is refused, after a limit that let it in', () => {
   });
 });
 
+describe('what was said to a request', () => {
+  it('is seen by nobody else, and is not said to a copy', () => {
+    const [first, second] = [speaker(true), speaker(true)];
+    const request = { url: '/' };
+    const result = resultOf('one', 3, 1);
+    first(request, result, 1);
+    expect(Reflect.ownKeys(request)).toEqual(['url']);
+    expect(second({ ...request }, result, 1)).toBe(result);
+  });
+});
+
 describe('a limit that shows no headers', () => {
   it('is not spoken of by others, and does not speak of them', () => {
     const policy = perMinute(1);

@@ -26,16 +26,47 @@ export function earlierResult(found: unknown): RulesResult | undefined {
   return Array.isArray((found as Partial<RulesResult> | undefined)?.decisions) ? (found as RulesResult) : undefined;
 }
 
-/** What was said to a request, by whom, and until when the same request would at least have to wait because of it. */
+/** What one rateLimit() said to a request, after all that others had said to it. */
 interface Spoken {
-  /** Of those that show headers. */
-  readonly result: RulesResult | undefined;
-  readonly by: readonly object[];
-  readonly exhaustedMs: number;
+  readonly by: object;
+  readonly result: RulesResult;
+  readonly cost: number;
+  /** Of those that show headers, this one included. */
+  readonly shown: RulesResult | undefined;
+  readonly before: Spoken | undefined;
+}
+
+/** Is what it is given, so that a class made from it adds its private fields to that. */
+class Given {
+  constructor(given: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: that is what it is for
+    return given;
+  }
+}
+
+/**
+ * What was said to a request, on the request: as a private field, which nobody else sees or copies. Most requests are only ever written to,
+ * and to write into a `WeakMap` takes as long as the limit itself.
+ */
+class Listener extends Given {
+  #spoken: Spoken;
+
+  private constructor(request: object, spoken: Spoken) {
+    super(request);
+    this.#spoken = spoken;
+  }
+
+  static heard(request: object): Spoken | undefined {
+    return #spoken in request ? request.#spoken : undefined;
+  }
+
+  static tell(request: object, spoken: Spoken): void {
+    if (#spoken in request) request.#spoken = spoken;
+    else new Listener(request, spoken);
+  }
 }
 
 let middlewares = 0;
-const spokenTo = new WeakMap<object, Spoken>();
 
 /**
  * For each rateLimit(): what its headers are to say, given what others have said to the same client already.
@@ -47,23 +78,29 @@ const spokenTo = new WeakMap<object, Spoken>();
  */
 export function speaker(isShown: boolean): (request: object, result: RulesResult, cost: number) => RulesResult {
   middlewares += 1;
-  const own = {};
+  const by = {};
   return (request, result, cost) => {
     // Nobody else can have spoken, and nothing has to be remembered.
     if (middlewares === 1) return result;
-    const known = spokenTo.get(request);
+    const known = Listener.heard(request);
     // Whoever speaks again speaks of another time: the request was made again.
-    const before = known?.by.includes(own) ? undefined : known;
-    const all = isShown ? together(before?.result, result) : result;
-    const exhaustedMs = Math.max(before?.exhaustedMs ?? 0, exhausted(result, cost));
-    spokenTo.set(request, { result: isShown ? all : before?.result, by: [...(before?.by ?? []), own], exhaustedMs });
-    return result.allowed ? all : notBefore(all, before?.exhaustedMs ?? 0);
+    const before = hasSpoken(known, by) ? undefined : known;
+    const all = isShown ? together(before?.shown, result) : result;
+    Listener.tell(request, { by, result, cost, shown: isShown ? all : before?.shown, before });
+    return result.allowed ? all : notBefore(all, exhaustedMs(before));
   };
 }
 
+function hasSpoken(spoken: Spoken | undefined, by: object): boolean {
+  return spoken !== undefined && (spoken.by === by || hasSpoken(spoken.before, by));
+}
+
 /** How long until the same request would pass all of the limits that have let it in. */
-function exhausted({ allowed, decisions }: RulesResult, cost: number): number {
-  return allowed ? Math.max(0, ...decisions.map((decision) => waitFor(decision, cost))) : 0;
+function exhaustedMs(spoken: Spoken | undefined): number {
+  if (spoken === undefined) return 0;
+  const { result, cost, before } = spoken;
+  const waits = result.allowed ? result.decisions.map((decision) => waitFor(decision, cost)) : [];
+  return Math.max(exhaustedMs(before), ...waits);
 }
 
 /**
