@@ -15,6 +15,7 @@ import { TestClock } from '../../testing/test-clock.ts';
 import type { Decision } from '../../vocabulary/decision.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
 import { nodeReader } from '../node/reader.ts';
+import { rateLimitHeaders } from '../rate-limit-headers.ts';
 import { gate } from './gate.ts';
 import { earlierResult, speaker, together } from './several.ts';
 
@@ -184,6 +185,22 @@ describe('the wait of who is refused, after a limit that let it in', () => {
 });
 
 describe('what was said to a request', () => {
+  const many = rules(
+    Array.from({ length: 17 }, (_, i) => ({ name: `rule-${i}`, policy: perMinute(i < 16 ? 100 : 1) })),
+  );
+
+  it('names the tightest of more policies than are listed, also where the wait is that of another', () => {
+    const [outer, inner] = [speaker(true), speaker(true)];
+    const hourly = fixedWindow({ limit: 1, window: '1h', align: 'first' });
+    many.check({});
+    const request = {};
+    outer(request, rules([{ name: 'hourly', policy: hourly }]).check({}), 1);
+    const said = inner(request, many.check({}), 1);
+    const headers = rateLimitHeaders(said);
+    expect(headers['RateLimit-Policy']).toMatch(/"rule-16";q=1;w=60$/);
+    expect(headers.RateLimit).toMatch(/^"rule-16";r=0;t=3600$/);
+  });
+
   it('is seen by nobody else, and is not said to a copy', () => {
     const [first, second] = [speaker(true), speaker(true)];
     const request = { url: '/' };

@@ -124,5 +124,8 @@ function isSteady(policy: Policy & { readonly refill?: unknown }): boolean {
 function notBefore(result: RulesResult, waitMs: number): RulesResult {
   const { tightest } = result;
   if (tightest === undefined || tightest.retryAfterMs >= waitMs) return result;
-  return { ...result, tightest: { ...tightest, retryAfterMs: waitMs } };
+  const told = { ...tightest, retryAfterMs: waitMs };
+  // In its place too: of a long list, some are left out that are not the tightest.
+  const decisions = result.decisions.map((decision) => (decision === tightest ? told : decision));
+  return { ...result, tightest: told, decisions };
 }
