@@ -365,6 +365,31 @@ describe('a gate', () => {
     emitted.mockRestore();
   });
 
+  it('is not ended by one who fails later, whatever he was told of', async () => {
+    const emitted = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const heard: string[] = [];
+    const later = async (what: string) => {
+      await undefined;
+      throw new Error(what);
+    };
+    const onError = (error: unknown) => {
+      heard.push(String(error));
+      return later('no log');
+    };
+    const onResult = () => later('no count');
+    const entrance = gate<Asked, string>({ policy: one, onResult, onError, warn: () => later('no chat') }, reader);
+    // Without an address, which is warned of.
+    expect(await entrance.enter({})).toMatchObject({ result: { allowed: true } });
+    // An error that nobody hears of fails the run.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heard).toEqual(['Error: no count']);
+    expect(emitted.mock.calls.map(([message]) => message)).toEqual([
+      'rateLimit: Error: no chat',
+      'rateLimit: Error: no log',
+    ]);
+    emitted.mockRestore();
+  });
+
   it('never takes a key for an address, nor an object for a key', () => {
     const key = ({ own }: Asked) => own;
     const requests = [{ own: 'ip:10.0.0.8' }, { peer: '10.0.0.8' }, { own: 'key:ip:10.0.0.8' }, { own: 'ip:10.0.0.8' }];

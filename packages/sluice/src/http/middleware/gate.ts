@@ -26,7 +26,7 @@ import { countedBy, isNameTaken } from './names.ts';
 import { type Outcome, optionFields, type RateLimitOptions, type Refused } from './options.ts';
 import { identityOf, type RequestReader } from './request-reader.ts';
 import { speaker } from './several.ts';
-import { countsAlone, type Mistake, warnings, warnProcess } from './warnings.ts';
+import { countsAlone, type Mistake, warnings, warnOfError, whenItFails } from './warnings.ts';
 
 /** The answer to one request. */
 export interface Passage<Response> {
@@ -77,7 +77,7 @@ export function gate<Request, Response>(
 
   function passage(request: Request, { result, settle }: Asked, taken: number): Passage<Response> {
     try {
-      onResult?.(request, result);
+      whenItFails(onResult?.(request, result), report);
     } catch (error) {
       // The request ends here, and nobody else could give back the place that it has.
       if (result.allowed) Promise.resolve(settle?.(undefined)).catch(report);
@@ -227,15 +227,11 @@ function watchForTwice<Request>(
 function reporting(onError: (error: unknown) => void = warnOfError): (error: unknown) => void {
   return (error) => {
     try {
-      onError(error);
+      whenItFails(onError(error), warnOfError);
     } catch (own) {
       warnOfError(own);
     }
   };
-}
-
-function warnOfError(error: unknown): void {
-  warnProcess(`rateLimit: ${error}`, 'rate-limit-error');
 }
 
 /** What was said of headers, as they are written by. */

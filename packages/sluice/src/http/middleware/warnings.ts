@@ -1,5 +1,6 @@
 /** The classic mistakes in a set-up, each told once, with where to read on. */
 import type { Store } from '../../stores/store.ts';
+import { isPromise } from '../../vocabulary/answer.ts';
 
 /** In the package, and in the repository under packages. */
 const help = 'sluice/src/http/README.md';
@@ -31,13 +32,25 @@ export function warnings(warn: ((message: string) => void) | false | undefined):
     if (told.has(mistake)) return;
     told.add(mistake);
     if (warn === undefined) warnProcess(messages[mistake], mistake);
-    else if (warn !== false) warn(messages[mistake]);
+    else if (warn !== false) whenItFails(warn(messages[mistake]), warnOfError);
   };
 }
 
 export function warnProcess(message: string, code: string): void {
   if (process?.emitWarning) process.emitWarning(message, { type: 'SluiceWarning', code });
   else console.warn(`SluiceWarning: ${message}`);
+}
+
+export function warnOfError(error: unknown): void {
+  warnProcess(`rateLimit: ${error}`, 'rate-limit-error');
+}
+
+/**
+ * For who was told of something and may be at it still, as `async` functions are: nobody waits for them, and an error of theirs that nobody hears of
+ * would end the process.
+ */
+export function whenItFails(told: unknown, hear: (error: unknown) => void): void {
+  if (isPromise(told)) Promise.resolve(told).catch(hear);
 }
 
 /** Whether this is one of several processes of a cluster, and the store is known to this one only. */
