@@ -61,6 +61,24 @@ local function oldest_within(cells, age_ms, seen_ms)
   return first_entry(cells, 1, function(time_ms) return seen_ms - time_ms < age_ms end)
 end
 
+-- What was taken at the moment of entry `i`.
+local function cost_of(cells, i)
+  return sum_before(cells, i + 1) - sum_before(cells, i)
+end
+
+-- Takes `amount` out of entry `i`: every sum from there on shrinks. An entry with nothing left makes room: a ring full of those
+-- would have to merge what is still held. Only the newest stays until the next takes its place; it knows how late it is.
+local function take_out(cells, i, amount)
+  local newest = cells.count - 1
+  for later = i, newest do
+    local time_ms, sum = entry(cells, later)
+    set_entry(cells, later, time_ms, sum - amount)
+  end
+  if i == newest or cost_of(cells, i) ~= 0 then return end
+  for later = i, newest - 1 do set_entry(cells, later, entry(cells, later + 1)) end
+  cells.count = newest
+end
+
 local function used_at(cells, numbers, now_ms)
   local inside = oldest_within(cells, numbers.window, seen_at_ms(cells, now_ms))
   return sum_before(cells, cells.count) - sum_before(cells, inside)
@@ -195,8 +213,8 @@ function log.charge(cells, numbers, cost, now_ms)
   prune(cells, numbers, seen_ms)
   local count = cells.count
   local sum = sum_before(cells, count) + math.min(cost, numbers.limit + LARGEST)
-  local is_same_moment = count > 0 and entry(cells, count - 1) == seen_ms
-  if not is_same_moment then cells.count = count + 1 end
+  local is_newest = count > 0 and (entry(cells, count - 1) == seen_ms or cost_of(cells, count - 1) == 0)
+  if not is_newest then cells.count = count + 1 end
   set_entry(cells, cells.count - 1, seen_ms, sum)
 end
 
@@ -220,12 +238,8 @@ function log.refund(cells, _, cost, _, receipt)
   end
   local left = cost
   while i >= last and left > 0 do
-    local back = math.min(left, sum_before(cells, i + 1) - sum_before(cells, i))
-    -- Every sum from there on shrinks.
-    for later = i, cells.count - 1 do
-      local time_ms, sum = entry(cells, later)
-      set_entry(cells, later, time_ms, sum - back)
-    end
+    local back = math.min(left, cost_of(cells, i))
+    take_out(cells, i, back)
     left = left - back
     i = i - 1
   end
@@ -248,7 +262,7 @@ function log.history(cells, numbers)
   local events = {}
   for i = 0, cells.count - 1 do
     events[#events + 1] = (entry(cells, i))
-    local cost = sum_before(cells, i + 1) - sum_before(cells, i)
+    local cost = cost_of(cells, i)
     -- More than is kept of a cost: it may have been anything.
     events[#events + 1] = cost < numbers.limit + LARGEST and cost or everything
   end

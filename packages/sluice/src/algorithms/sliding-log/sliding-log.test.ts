@@ -173,6 +173,28 @@ test('of two reservations of one moment each gives back its own part', () => {
   expect(subject.peek('key', 0).remaining).toBe(4);
 });
 
+test.each([
+  ['at once', [0]],
+  ['the first first', [0, 1]],
+  ['the last first', [1, 0]],
+  ['in any order', [3, 0, 2, 1, 4]],
+])('cancelled reservations take no room from those that are held: %s', (_, order) => {
+  const clock = new TestClock(0);
+  const subject = limiter(slidingLog({ limit: 10, window: '1h' }), { clock });
+  const held = subject.reserve('key', 1);
+  for (let round = 0; round < 1000; round += 1) {
+    const some = order.map(() => {
+      clock.advance(1);
+      return subject.reserve('key', 1);
+    });
+    for (const i of order) some[i]?.cancel();
+    clock.advance(1);
+  }
+  expect(subject.peek('key', 0).remaining).toBe(9);
+  expect(held.cancel()).toBe(true);
+  expect(subject.peek('key', 0).remaining).toBe(10);
+});
+
 test('a commit of more than was reserved counts from now, and may go beyond the limit', () => {
   const clock = new TestClock(0);
   const subject = limiter(slidingLog({ limit: 3, window: '1s' }), { clock });

@@ -100,9 +100,24 @@ function prune(cells: Float64Array, at: number, numbers: LogNumbers, seenMs: num
   cells[at + BASE] = 0;
 }
 
-/** Takes `amount` out of entry `i`: every sum from there on shrinks. */
+/** What was taken at the moment of entry `i`. */
+function costOf(cells: Float64Array, at: number, i: number): number {
+  return sumBefore(cells, at, i + 1) - sumBefore(cells, at, i);
+}
+
+/**
+ * Takes `amount` out of entry `i`: every sum from there on shrinks. An entry with nothing left makes room: a ring full of those would have to merge what
+ * is still held. Only the newest stays until the next takes its place; it knows how late it is.
+ */
 function takeOut(cells: Float64Array, at: number, i: number, amount: number): void {
-  for (let later = i; later < cells[at + COUNT]!; later += 1) cells[entryAt(cells, at, WIDTH, later) + SUM]! -= amount;
+  const newest = cells[at + COUNT]! - 1;
+  for (let later = i; later <= newest; later += 1) cells[entryAt(cells, at, WIDTH, later) + SUM]! -= amount;
+  if (i === newest || costOf(cells, at, i) !== 0) return;
+  for (let later = i; later < newest; later += 1) {
+    const next = entryAt(cells, at, WIDTH, later + 1);
+    cells.copyWithin(entryAt(cells, at, WIDTH, later), next, next + WIDTH);
+  }
+  cells[at + COUNT] = newest;
 }
 
 /** Joins entries so close together that all that is kept would be half as many as the ring holds. */
@@ -127,8 +142,8 @@ function charge(cells: Float64Array, at: number, numbers: LogNumbers, cost: numb
   prune(cells, at, numbers, seenMs);
   const count = cells[at + COUNT]!;
   const sum = sumBefore(cells, at, count) + Math.min(cost, numbers.limit + largestCost);
-  const sameMoment = count > 0 && timeOf(cells, at, count - 1) === seenMs;
-  const entry = sameMoment ? entryAt(cells, at, WIDTH, count - 1) : append(cells, at, WIDTH);
+  const isNewest = count > 0 && (timeOf(cells, at, count - 1) === seenMs || costOf(cells, at, count - 1) === 0);
+  const entry = isNewest ? entryAt(cells, at, WIDTH, count - 1) : append(cells, at, WIDTH);
   cells[entry] = seenMs;
   cells[entry + SUM] = sum;
 }
@@ -203,7 +218,7 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
     if (receipt && (i === count || timeOf(cells, at, i) !== chargedMs)) return;
     const last = receipt ? i : 0;
     for (let left = cost; i >= last && left > 0; i -= 1) {
-      const back = Math.min(left, sumBefore(cells, at, i + 1) - sumBefore(cells, at, i));
+      const back = Math.min(left, costOf(cells, at, i));
       takeOut(cells, at, i, back);
       left -= back;
     }
@@ -223,7 +238,7 @@ const algorithm: Algorithm<SlidingLogPolicy, LogNumbers> = {
   history(cells, at, { limit }) {
     const events: number[] = [];
     for (let i = 0; i < cells[at + COUNT]!; i += 1) {
-      const cost = sumBefore(cells, at, i + 1) - sumBefore(cells, at, i);
+      const cost = costOf(cells, at, i);
       events.push(timeOf(cells, at, i), cost < limit + largestCost ? cost : everything);
     }
     return events;
