@@ -59,7 +59,7 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
   readonly idles?: boolean;
   /** Never more than `limit` in any window. A store refuses newcomers rather than forget a strict key. */
   readonly strict?: boolean;
-  /** Each charge is kept where a receipt finds it again: to give one back by its receipt leaves all others as they are. */
+  /** Each charge is kept where a receipt finds it again, or is like any other: to give one back by its receipt leaves all others as they are. */
   readonly keepsChargesApart?: boolean;
   /** What the algorithm cannot do, of the operations that are optional, in the words of the API. */
   readonly without?: readonly string[];

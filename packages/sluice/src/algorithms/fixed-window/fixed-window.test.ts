@@ -40,6 +40,26 @@ test.each([
   expect(subject.peek('key', 0).remaining).toBe(left);
 });
 
+test.each([[[0, 1, 2]], [[2, 1, 0]], [[1, 2, 0]]])(
+  'reservations of one window are given back in any order: %j',
+  (order) => {
+    const clock = new TestClock(0);
+    const subject = limiter(fixedWindow({ limit: 5, window: '1s' }), { clock });
+    const open = [1, 2, 1].map((cost) => subject.reserve('key', cost));
+    for (const i of order) expect(open[i]?.cancel()).toBe(true);
+    expect(subject.peek('key', 0).remaining).toBe(5);
+  },
+);
+
+test('what was rewarded meanwhile is not given back once more', () => {
+  const subject = limiter(fixedWindow({ limit: 5, window: '1s' }), { clock: new TestClock(0) });
+  const open = [subject.reserve('key', 2), subject.reserve('key', 2)];
+  subject.reward('key', 2);
+  subject.check('key', 3);
+  for (const reservation of open.reverse()) reservation.cancel();
+  expect(subject.peek('key', 0).remaining).toBe(0);
+});
+
 test('with align "first" a reservation cancelled at once leaves no trace, whenever the window began', () => {
   for (let startMs = 1_700_000_000_000; startMs < 1_700_000_000_200; startMs += 1) {
     const clock = new TestClock(startMs);

@@ -38,6 +38,8 @@ const algorithm: Algorithm<FixedWindowPolicy, WindowCountNumbers> = {
   ...windowCount,
   name: 'fixed-window',
   factory: fixedWindow,
+  // In a window nothing drains, and at its end all of it falls off together: whose charge it was that came before makes no difference.
+  keepsChargesApart: true,
   delays: ({ wait = 0 }) => wait > 0,
   prepare: ({ limit, window, align, wait = 0 }) => ({
     limit,

@@ -19,7 +19,7 @@ export const twins: Readonly<Record<string, Twin>> = {
       "aligned",
       "initial"
     ],
-    "source": "do\nalgorithms['fixed-window'] = setmetatable({ code = 5 }, { __index = window_count })\nend"
+    "source": "do\nalgorithms['fixed-window'] = setmetatable({ code = 5, keeps_charges_apart = true }, { __index = window_count })\nend"
   },
   "gcra": {
     "code": 1,

@@ -194,6 +194,35 @@ describe('where random times rarely are', () => {
     }
   });
 
+  it.each([slidingLog({ limit: 10, window: 3_600_000 }), fixedWindow({ limit: 10, window: 3_600_000 })])(
+    'reservations that are given back take no room from one that is held: $algorithm',
+    async (policy) => {
+      const memory = memoryStore();
+      const store = redisStore({ client: connected.client, prefix: freshPrefix() });
+      const check: Check = { name: 'rule', key: 'key', policy, cost: 1 };
+      let atMs = 1_700_000_000_000;
+      async function reserved() {
+        atMs += 1;
+        const reserve = { ...check, operation: 'reserve' } as const;
+        const receipts = [...memory.apply([reserve], atMs), ...(await store.apply([reserve], atMs))];
+        return receipts.map(({ receipt }) => receipt);
+      }
+      async function givenBack([reference, own]: Awaited<ReturnType<typeof reserved>>) {
+        const settle = { ...check, operation: 'settle', actual: 0 } as const;
+        const expected = memory.apply([{ ...settle, receipt: reference }], atMs);
+        expect(await store.apply([{ ...settle, receipt: own }], atMs)).toEqual(expected);
+        return expected[0]?.remaining;
+      }
+      const held = await reserved();
+      for (let round = 0; round < 100; round += 1) {
+        const [first, second] = [await reserved(), await reserved()];
+        await givenBack(round % 2 === 0 ? first : second);
+        expect(await givenBack(round % 2 === 0 ? second : first)).toBe(9);
+      }
+      expect(await givenBack(held)).toBe(10);
+    },
+  );
+
   it('a batch waits for a check that is one millisecond early', async () => {
     const apply = both();
     const early: Check = { name: 'early', key: 'key', policy: fixedWindow({ limit: 1, window: 1000 }), cost: 1 };
