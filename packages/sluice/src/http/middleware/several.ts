@@ -62,7 +62,8 @@ class Listener extends Given {
 
   static tell(request: object, spoken: Spoken): void {
     if (#spoken in request) request.#spoken = spoken;
-    else new Listener(request, spoken);
+    // Newer engines add nothing to what is frozen, not even a private field; of such a request nothing is remembered.
+    else if (Object.isExtensible(request)) new Listener(request, spoken);
   }
 }
 
