@@ -1,6 +1,6 @@
 /** Doors of real services for `sluice/client`: one of its own, or two that are nodes of one small cluster. */
 import type { AddressInfo } from 'node:net';
-import { type Clock, memoryStore, monotonicClock } from 'sluice';
+import { type Clock, memoryStore, monotonicClock, SluiceError } from 'sluice';
 import type { SentCheck } from 'sluice/client';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../config/read-config.ts';
@@ -100,6 +100,8 @@ export async function openTwoNodes(clock?: Clock) {
   const told: Owner[] = [...owners];
   const addresses = ['', ''];
   let isConfused = false;
+  /** What the first tells, and owns as far as it knows, since it was cut off. */
+  let before: Owner[] | undefined;
   const members = (self: number): ClusterMember[] =>
     addresses.map((resp, i) => ({
       id: String(i).repeat(40),
@@ -110,12 +112,18 @@ export async function openTwoNodes(clock?: Clock) {
     }));
   const doorOf = (self: number): ClusterDoor => ({
     route(slot) {
+      if (self === 0 && before?.[slot >>> 4] === 0) throw new SluiceError('store-unavailable', 'the right is lost');
       const owner = owners[slot >>> 4] as Owner;
       if (owner === -1) return 'nowhere';
       if (isConfused) return members(self)[1 - self] as ClusterMember;
       return owner === self ? 'here' : (members(self)[owner] as ClusterMember);
     },
-    view: () => ({ revision: 1, members: members(self), owners: told, standbys: told.map(() => -1) }),
+    view: () => ({
+      revision: 1,
+      members: members(self),
+      owners: (self === 0 && before) || told,
+      standbys: told.map(() => -1),
+    }),
     receive: nobodySpeaks,
   });
   const nodes = [
@@ -128,6 +136,10 @@ export async function openTwoNodes(clock?: Clock) {
     /** Each says from now on that everything is the other's. */
     confuse() {
       isConfused = true;
+    },
+    /** The first hears of no change any more, and may decide nothing. */
+    cutOffFirst() {
+      before = [...told];
     },
     /** Without a word to the clients, unless `isTold`. */
     own(slot: number, owner: Owner, isTold = true) {

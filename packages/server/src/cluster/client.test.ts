@@ -318,6 +318,24 @@ describe('owners', () => {
     });
   });
 
+  it('asks others who owns a slot when its owner is not sure, and has not heard that it is none', async () => {
+    const { nodes, own, cutOffFirst } = await openTwoNodes();
+    own(slotOf('b'), 1);
+    const clock = stoppedTimers();
+    const client = connect({ nodes: [nodes[0].address], deadline: '10s', clock });
+    await client.apply([checkOf('a')]);
+    cutOffFirst();
+    own(slotOf('a'), 1);
+    clock.nowMs += 999;
+    await expect(client.apply([checkOf('a')])).rejects.toMatchObject(inDoubt);
+    expect(client.stats()).toMatchObject({ refreshes: 1 });
+    clock.nowMs += 1;
+    await expect(client.apply([checkOf('a')])).rejects.toMatchObject(inDoubt);
+    await waitUntil('the map is known anew', () => client.stats().refreshes === 2);
+    expect(await client.apply([checkOf('a')])).toMatchObject([{ allowed: true }]);
+    expect(nodes[1].asked).toHaveLength(1);
+  });
+
   it('asks an owner of many slots once for a whole batch', async () => {
     const { nodes } = await openTwoNodes();
     const client = connect({ nodes: [nodes[0].address], deadline: '10s' });

@@ -28,6 +28,8 @@ export interface Sender {
   sendAgain(call: Call): void;
   /** The slot belongs to that node. */
   moved(slot: number, address: string, call: Call): void;
+  /** A node cannot be sure whether it still owns what it was asked for. */
+  doubted(address: string): void;
   /** Its time was up before it was answered. */
   expired(): void;
   /** An answer that nobody may use any more. */
@@ -111,8 +113,12 @@ export class Call implements Question {
 
   private answeredError(text: string): void {
     const [code, slot, address] = text.split(' ', 3);
-    if (code === 'MOVED' && address !== undefined) this.sender.moved(Number(slot), address, this);
-    else this.fail(unavailable(`${this.address} answered: ${text.slice(0, 200)}`));
+    if (code === 'MOVED' && address !== undefined) {
+      this.sender.moved(Number(slot), address, this);
+      return;
+    }
+    if (code === 'UNAVAILABLE' || code === 'CLUSTERDOWN') this.sender.doubted(this.address);
+    this.fail(unavailable(`${this.address} answered: ${text.slice(0, 200)}`));
   }
 
   lost(error: SluiceError): void {

@@ -270,6 +270,10 @@ class Client implements ClusterStore, Sender {
     call.tryAgain(unavailable(`${call.address} says that slot ${slot} belongs to ${address}, again and again.`));
   }
 
+  doubted(address: string): void {
+    this.topology.doubt(address);
+  }
+
   expired(): void {
     this.counts.timeouts += 1;
   }

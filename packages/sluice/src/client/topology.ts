@@ -1,6 +1,7 @@
 /**
  * The nodes that are known, a connection to each, and who owns what. The map is asked for when there is none, when a node says MOVED,
- * when a connection is lost and when a slot has no owner; in the background, and not more often than every so many milliseconds.
+ * when a connection is lost, when a slot has no owner and when a node is not sure; in the background, and not more often than every so many
+ * milliseconds.
  */
 import type { Clock } from '../vocabulary/clock.ts';
 import { SluiceError } from '../vocabulary/errors.ts';
@@ -10,12 +11,16 @@ import { ErrorReply, type Reply } from './reply-reader.ts';
 import { SlotMap, slotRanges } from './slot-map.ts';
 
 const refreshPauseMs = 100;
+// Where no node is sure, as without etcd, nobody knows more by asking more often.
+const doubtPauseMs = 1000;
 
 export class Topology {
   readonly map = new SlotMap();
   /** How often the map was asked for and told. */
   refreshes = 0;
   private readonly nodes = new Map<string, NodeConnection>();
+  /** Those that could not be sure of what they own, since the map was told last: what they say of the others may be as old. */
+  private readonly doubted = new Set<string>();
   private readonly seeds: readonly string[];
   private readonly settings: ConnectionSettings;
   private readonly maxConnections: number;
@@ -101,6 +106,12 @@ export class Topology {
     );
   }
 
+  /** A node is not sure whether it is an owner still. If it is none, nobody may have told it: others are asked who is. */
+  doubt(address: string): void {
+    this.doubted.add(address);
+    if (this.clock.now() - this.lastBegunMs >= doubtPauseMs) this.refreshSoon();
+  }
+
   /** Nobody waits for it: what went wrong is told to those who ask about a slot without an owner. */
   private refreshUnasked(): void {
     this.refresh().catch((error: unknown) => {
@@ -116,16 +127,18 @@ export class Topology {
     return this.running;
   }
 
-  /** Those that are connected first, then all others that are known, then the seeds. */
+  /** Those that are connected first, then all others that are known, then the seeds; of all of them, those that are in doubt last. */
   private async askAll(): Promise<void> {
     const known = [...this.nodes.values()].sort((a, b) => Number(b.isReady) - Number(a.isReady));
     const addresses = new Set([...known.map(({ address }) => address), ...this.seeds]);
-    for (const address of addresses) {
+    const isDoubted = (address: string) => Number(this.doubted.has(address));
+    for (const address of [...addresses].sort((a, b) => isDoubted(a) - isDoubted(b))) {
       if (this.closing.signal.aborted) break;
       try {
         const reply = await this.ask(this.nodeAt(address), ['CLUSTER', 'SLOTS']);
         this.map.replace(slotRanges(reply, endpointOf(address).host), (owner) => this.nodeAt(owner));
         this.refreshes += 1;
+        this.doubted.clear();
         this.problem = undefined;
         this.closeUnused();
         return;
