@@ -107,6 +107,17 @@ test('an answer that failed is not remembered', async () => {
   expect(await answers.once('a', [check], 1, counter())).toEqual(refusal(1));
 });
 
+test.each(['settle', 'reward', 'reset'] as const)(
+  'that %s gave back is remembered, though it failed',
+  async (operation) => {
+    const answers = new RememberedAnswers(10);
+    const given = { ...check, operation };
+    const lost = () => Promise.reject(new Error('lost'));
+    await expect(answers.once('a', [given], 0, lost)).rejects.toThrow('lost');
+    await expect(answers.once('a', [given], 1, counter(true))).rejects.toThrow('lost');
+  },
+);
+
 test('as many are remembered as there is room for', () => {
   const answers = new RememberedAnswers(10);
   const make = counter();

@@ -48,9 +48,10 @@ export class RememberedAnswers {
     const answer = make();
     if (checks.some(({ operation }) => operation === 'settle')) this.keepSettled(id, checks, answer, nowMs);
     else this.young.set(id, { madeMs: nowMs, answer });
-    // What failed was not answered: it may be tried again.
-    if (answer instanceof Promise)
-      answer.catch(() => [this.young, this.old, this.settled].some((answers) => answers.delete(id)));
+    // What failed was not answered: it may be tried again. But it was carried out, and only its standby has not confirmed it: what gives something back would
+    // do so twice, and is remembered all the same.
+    if (answer instanceof Promise && !checks.some(givesBack))
+      answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
   }
 
@@ -63,6 +64,10 @@ export class RememberedAnswers {
     }
     this.settled.set(id, { madeMs: nowMs, answer, untilMs });
   }
+}
+
+function givesBack({ operation }: Check): boolean {
+  return operation === 'settle' || operation === 'reward' || operation === 'reset';
 }
 
 function withoutGrant(checks: readonly Check[], answer: Answer<Decision[]>): Answer<Decision[]> {

@@ -209,6 +209,24 @@ describe('a request with an id', () => {
     expect(await answerOf(stage, a, { policy: slots, operation: 'peek', cost: 0 })).toMatchObject({ remaining: 5 });
   });
 
+  test.each(['settle', 'reward'] as const)(
+    'gives back once by %s, though its standby did not confirm it the first time',
+    async (operation) => {
+      const many = parsePolicy({ algorithm: 'sliding-slots', limit: 100, window: 6000 });
+      const stage = await certain({ policy: many, ...withStandby }, 6000);
+      const { a } = stage;
+      const taken = { policy: many, operation: 'reserve', cost: 30 } as const;
+      const { receipt } = await answerOf(stage, a, taken, 'first');
+      await answerOf(stage, a, taken, 'other');
+      stage.mail(({ what }) => (what === 'replicate' ? 'lost' : undefined));
+      const giveBack = () => answerOf(stage, a, { ...taken, operation, actual: 0, receipt }, 'first settled');
+      await expect(giveBack()).rejects.toThrow('did not confirm');
+      await expect(giveBack()).rejects.toThrow('did not confirm');
+      await stage.run(2 * ttlMs);
+      expect(await answerOf(stage, a, { policy: many, operation: 'peek', cost: 0 })).toMatchObject({ remaining: 70 });
+    },
+  );
+
   test('is granted again for the grace, and is an error from then on', async () => {
     const policy = slidingLog({ limit, window: windowMs });
     const stage = await certain({ policy }, windowMs);
