@@ -74,7 +74,10 @@ export class Duties {
       const key = membership.keys.nodeOf(dead.id);
       const and = { compare: [{ key, modRevision: dead.modRevision }], change: [{ delete: key }] };
       const isDone = await this.edit((table) => this.editsWithout(table, dead), and);
-      if (isDone) log.warn({ id: dead.id, at: dead.addresses.resp }, 'a node is silent: its shards have new owners');
+      if (!isDone) continue;
+      log.warn({ id: dead.id, at: dead.addresses.resp }, 'a node is silent: its shards have new owners');
+      // It may have lost etcd alone: whoever still asks it has to be sent on.
+      this.tell([dead]);
     }
     for (const gone of membership.gone()) {
       const isDone = await this.edit((table) => this.editsWithout(table, gone));
@@ -137,11 +140,15 @@ export class Duties {
 
   /** Nobody has to wait for his next look at etcd. */
   private tellOthers(): void {
-    const { table, revision, self, nodes } = this.parts.membership;
+    const { self, nodes } = this.parts.membership;
+    this.tell(nodes.filter(({ id }) => id !== self.id));
+  }
+
+  private tell(nodes: readonly KnownNode[]): void {
+    const { table, revision } = this.parts.membership;
     if (table === undefined) return;
     const text = tableText(table);
     for (const { id, addresses } of nodes) {
-      if (id === self.id) continue;
       this.parts.environment.peers
         .ask(addresses.resp, { kind: 'table', to: id, revision, table: text }, this.parts.settings.patienceMs)
         .catch((error) =>

@@ -42,6 +42,7 @@ const schedules: Record<keyof AllFences, Schedule> = {
   rightInTheTick: {
     story: 'the owner is stopped until another one has the key, goes on, and is asked before it can hear of that',
     async play(stage) {
+      stage.world.network.cut('b', 'a');
       const goOn = stage.a.host.pause();
       await stage.run(takeOverMs + quarantineMs);
       await stage.spend(stage.b);
@@ -73,8 +74,9 @@ const schedules: Record<keyof AllFences, Schedule> = {
   },
 
   unknownRenewalIsNone: {
-    story: 'no renewal of the owner arrives any more',
+    story: 'no renewal of the owner arrives any more, and nobody can tell it what came of that',
     async play(stage) {
+      stage.world.network.cut('b', 'a');
       stage.mail((envelope) => (isToEtcd(envelope) ? 'lost' : undefined));
       await stage.run(takeOverMs + quarantineMs);
       await stage.spend(stage.a);
@@ -103,8 +105,9 @@ const schedules: Record<keyof AllFences, Schedule> = {
   },
 
   observedSilence: {
-    story: 'the owner cannot reach etcd, and goes on for as long as it may',
+    story: 'the owner cannot reach etcd, nor be reached by the others, and goes on for as long as it may',
     async play(stage) {
+      stage.world.network.cut('b', 'a');
       stage.world.network.cut('a', etcdHost);
       await stage.run(280);
       await stage.spend(stage.a);
@@ -129,8 +132,10 @@ const schedules: Record<keyof AllFences, Schedule> = {
   },
 
   suspensionEndsRight: {
-    story: 'the machine of the owner sleeps, and wakes up with a clock that has not noticed',
+    story:
+      'the machine of the owner sleeps, and wakes up with a clock that has not noticed, before anybody can tell it',
     async play(stage) {
+      stage.world.network.cut('b', 'a');
       const wake = stage.a.host.suspend();
       await stage.run(takeOverMs + quarantineMs);
       await stage.spend(stage.b);

@@ -4,7 +4,7 @@ import { slotOf } from 'sluice/client';
 import { expect, test } from 'vitest';
 import { etcdHost } from './etcd-model.ts';
 import type { SimulatedNode } from './simulated-node.ts';
-import { limit, Stage, takeOverMs, windowMs } from './stage.test-support.ts';
+import { limit, quarantineMs, Stage, takeOverMs, windowMs } from './stage.test-support.ts';
 
 test('a shard that was handed over and has come back is not the one that was given away', async () => {
   const stage = await Stage.settled({ isForC: true });
@@ -141,6 +141,18 @@ test('a node that was taken out while it left does not ask itself, though a memb
   const unavailable = { code: 'store-unavailable' };
   await expect(stage.carriedOut(a, [stage.checkOf(key)])).rejects.toMatchObject(unavailable);
   await expect(stage.carriedOut(a, [stage.checkOf(own)])).rejects.toMatchObject(unavailable);
+});
+
+test('an owner that has lost etcd alone sends others to its successor', async () => {
+  const stage = await Stage.settled({ shared: { unreplicated: 10 } });
+  const { a, b, key } = stage;
+  stage.mail(({ from, to }) => ([from, to].includes('a') && [from, to].includes(etcdHost) ? 'lost' : undefined));
+  await stage.runUntil(() => stage.keysOf(b).includes(key));
+  await stage.run(5);
+  expect(a.node?.route(slotOf(key))).toMatchObject({ addresses: { resp: b.address } });
+  await stage.run(quarantineMs);
+  await stage.spend(a, { door: 'http' });
+  expect(stage.used).toBe(limit);
 });
 
 test('a bucket of which nothing is known but that it was used is empty, however little of it was used last', async () => {
