@@ -137,6 +137,12 @@ describe('checks', () => {
     ['details that are no object', changed(6, '[]'), 'what details is given must be an object'],
     ['an unknown detail', changed(6, '{"free":true}'), 'details has no field "free"'],
     ['an unknown operation', changed(6, '{"operation":"steal"}'), 'operation must be one of'],
+    [
+      'a lease of what has none',
+      changed(6, '{"operation":"renew"}'),
+      'operation must be one that gcra has, got "renew"',
+    ],
+    ['the end of such a lease', changed(6, '{"operation":"release"}'), 'operation must be one that gcra has'],
     ['a receipt of texts', changed(6, '{"receipt":["x"]}'), 'receipt must be at most 64 numbers'],
     ['a negative delay', changed(6, '{"maxDelayMs":-1}'), 'maxDelayMs must be a number from 0'],
   ])('with %s are refused', (_, texts, message) => {

@@ -118,7 +118,17 @@ function checkAt(args: Arguments, at: number): SentCheck {
   const key = args.key(at + 1);
   const policy = policyOfText(args.text(at + 2));
   const cost = costOf(args.text(at + 3));
-  return details === '' ? { name, key, policy, cost } : { name, key, policy, cost, ...readDetails(details) };
+  if (details === '') return { name, key, policy, cost };
+  const more = readDetails(details);
+  mustHaveLeases(policy, more.operation);
+  return { name, key, policy, cost, ...more };
+}
+
+/** What only leases have; limiters of other algorithms have no such method, so nobody else looks. */
+function mustHaveLeases(policy: Policy, operation: Operation | undefined): void {
+  const { name, release } = algorithmOf(policy);
+  if (release !== undefined || (operation !== 'release' && operation !== 'renew')) return;
+  throw invalid('operation', `one that ${name} has`, operation, 'Only concurrency has leases to release and renew.');
 }
 
 function costOf(text: string): number {
