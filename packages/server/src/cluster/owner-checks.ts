@@ -205,8 +205,22 @@ export class OwnerChecks {
       ({ shard, checks: asked, places }) => this.uncovered(shard, asked, places, unwritten) ?? [],
     );
     if (missing.length > 0) return this.applyCovered(missing, checks, requestId, unwritten);
-    if (requestId === undefined) return this.decideAcross(groups, checks, unwritten);
-    return this.once(requestId, checks, () => this.decideAcross(groups, checks, unwritten));
+    const isRoomy = groups.every(({ shard, places }) => shard.hasRoomFor(places.length));
+    const decide = () =>
+      isRoomy || !checks.every(isReservable)
+        ? this.decideAcross(groups, checks, unwritten)
+        : this.decideApart(groups, checks);
+    return requestId === undefined ? decide() : this.once(requestId, checks, decide);
+  }
+
+  /** Where a shard may turn out to be full when others are charged already: as with several owners, what they took is given back then. */
+  private decideApart(groups: ReturnType<OwnerChecks['byShard']>, checks: readonly Check[]): Promise<Decision[]> {
+    return applyAcrossSlots(
+      groups.map(({ places }) => places.map((place) => [place, checks[place]!] as const)),
+      async (some) => this.apply(some),
+      false,
+      this.notGivenBack,
+    );
   }
 
   private decideAcross(
@@ -440,10 +454,12 @@ export class OwnerChecks {
       groups,
       (some, step) => this.ask(some, requestId === undefined ? undefined : stepOf(requestId, step)),
       requestId !== undefined,
-      (error) =>
-        this.parts.environment.log.debug({ error: (error as Error).message }, 'a reservation could not be given back'),
+      this.notGivenBack,
     );
   }
+
+  private readonly notGivenBack = (error: unknown) =>
+    this.parts.environment.log.debug({ error: (error as Error).message }, 'a reservation could not be given back');
 
   /** With their places in the batch. */
   private byOwner(checks: readonly Check[]): (readonly [place: number, check: Check])[][] {
@@ -533,6 +549,11 @@ function isPlain({ operation, shadow, maxDelayMs, receipt }: Check): boolean {
   return (
     (operation === undefined || operation === 'check') && !shadow && maxDelayMs === undefined && receipt === undefined
   );
+}
+
+/** Whether what it takes can be given back, if it takes anything. */
+function isReservable(check: Check): boolean {
+  return isTaking(check) && check.operation !== 'take';
 }
 
 /** Where the keys of a part have several owners by now, it is still the same step: who repeats it all may find them apart from the start. */

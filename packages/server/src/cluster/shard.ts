@@ -54,6 +54,7 @@ export class Shard {
   private shortWay: DirectChecks | undefined;
   private readonly clock: NodeClock;
   private readonly store: MemoryStore;
+  private readonly maxKeys: number;
   private asideMs: number;
   /** On the shard's own time. */
   private doubts: readonly Doubt[];
@@ -81,6 +82,7 @@ export class Shard {
   ) {
     this.number = number;
     this.clock = clock;
+    this.maxKeys = maxKeys;
     this.asideMs = asideMs;
     this.doubts = doubts;
     this.latestDoubtMs = latestOf(doubts);
@@ -126,6 +128,11 @@ export class Shard {
 
   get keys(): number {
     return this.store.stats().keys;
+  }
+
+  /** Whoever looks at newcomers is not told whether there is room for them: with so many there is. */
+  hasRoomFor(newcomers: number): boolean {
+    return this.keys + newcomers <= this.maxKeys;
   }
 
   state(): ShardState {

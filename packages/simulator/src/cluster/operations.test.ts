@@ -139,6 +139,32 @@ describe('a batch over several shards', () => {
     expect(rewarded.map(({ remaining }) => remaining)).toEqual([7, 7]);
   });
 
+  it.each([
+    ['first', 0],
+    ['last', 1],
+  ])('charges none of them when one is full of living keys, %s', async (_, place) => {
+    const stage = await settledStage({ settings: { maxKeys: 1 } });
+    const [key, crowded] = twoShards(stage, stage.a);
+    const check = checksOf('log', slidingLog({ limit: 5, window: 6000 }));
+    // A shard has room for a few keys at least.
+    const crowd = Array.from({ length: 5000 }, (_one, i) => `of-many-${i}`).filter(
+      (one) => shardOf(one) === shardOf(crowded),
+    );
+    await stage.carriedOut(
+      stage.a,
+      crowd.slice(0, 64).map((one) => check(one)),
+    );
+    const batch = place === 0 ? [check(crowded), check(key)] : [check(key), check(crowded)];
+    for (let i = 0; i < 3; i += 1) {
+      const decisions = await stage.carriedOut(stage.a, batch);
+      expect(decisions[place]).toMatchObject({ allowed: false, reason: 'store-full' });
+    }
+    expect(await decisionOf(stage, stage.a, check(key, { cost: 0 }))).toMatchObject({ remaining: 5 });
+    const [, full] = await stage.carriedOut(stage.a, [check(key), check(crowd[0]!)]);
+    expect(full).toMatchObject({ allowed: true, remaining: 3 });
+    expect(full).not.toHaveProperty('receipt');
+  });
+
   it('does nothing of it when it is refused', async () => {
     const stage = await settledStage();
     const [full, other] = twoShards(stage, stage.a);
