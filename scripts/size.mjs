@@ -44,7 +44,7 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 39_450,
+    ceilingBytes: 39_650,
   },
   { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_500 },
   {
@@ -61,7 +61,7 @@ const entries = [
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 34_300,
+    ceilingBytes: 34_500,
   },
   {
     name: 'resilientFetch',
