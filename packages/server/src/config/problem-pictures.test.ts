@@ -30,6 +30,13 @@ workers: *x
 workers: !!js/function x
          ^ The tag (!name) is not known here. Remove it.
 =====
+workers: !!merge <<
+                 ^ The tag (!name) does not fit what follows. Remove it.
+=====
+ipv6Subnet: 64
+allow: [!!merge <<]
+                ^ The tag (!name) does not fit what follows. Remove it.
+=====
 workers: 1
 ---
 ^ A second document begins here. Remove the line ---: a file is one configuration.

@@ -99,8 +99,11 @@ export function readYaml(text: string): YamlSource {
     const anchored = new Map<string, Node>();
     const merges: { readonly key: Scalar; readonly value: unknown }[] = [];
     visit(document, {
-      Value(_, node) {
+      Value(place, node) {
         if (node.anchor) anchored.set(node.anchor, node);
+        // With its tag the merge key can stand where it is none. What the parser makes of it there is nothing that data can hold.
+        if (place !== 'key' && isMergeKey(node))
+          wrong.push({ ...at(node.range?.[0] ?? 0), path: '', message: wordsByCode.BAD_COLLECTION_TYPE as string });
       },
       Alias(_, alias) {
         const meant = anchored.get(alias.source);
