@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Config } from '../config/config.ts';
 import { readConfig } from '../config/read-config.ts';
 import { envoyRulesOf, Reloads } from './reloads.ts';
 
@@ -72,6 +73,17 @@ it('says that all is well again, also where nothing is another', () => {
     ['info', 'the configuration was read again, and is right again'],
     ['debug', 'the configuration was read again'],
   ]);
+});
+
+it('keeps the old one where reading it fails in a way that nobody foresaw', () => {
+  const { config, ...sources } = readConfig({ text: 'rules: []' }) as { config: Config; watched: readonly string[] };
+  const readAgain = () => {
+    throw new Error('the parser is lost');
+  };
+  const reloads = new Reloads({ ...sources, config, readConfig: readAgain, log }, () => undefined);
+  expect(reloads.reload()).toMatchObject({ isApplied: false, problems: ['the parser is lost'] });
+  expect(reloads.config).toBe(config);
+  expect(reloads.numbers.failed).toBe(1);
 });
 
 it('names so many of them at most', () => {

@@ -46,7 +46,13 @@ export class Reloads {
   }
 
   reload(): ReloadReport {
-    const read = this.source.readConfig();
+    let read: ReadConfigResult;
+    try {
+      read = this.source.readConfig();
+    } catch (error) {
+      // What nobody foresaw in a file: on a signal there is nobody else to catch it, and the service would end.
+      return this.refused([(error as Error).message]);
+    }
     if ('problems' in read) return this.refused(read.problems.map(problemLine));
     const { config } = read;
     // Also where it does not apply: what is wrong may be put right in one of them.
