@@ -1,4 +1,7 @@
 // The two ways of a check have to give the same answers: a whole request goes the short way, one in two packets goes through node:http.
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { waitUntil } from '@sluice/test-servers';
 import { describe, expect, it } from 'vitest';
 import {
   answeringLater,
@@ -123,6 +126,26 @@ describe('the short way', () => {
     expect((await client.response())?.status).toBe(413);
     await client.send(checkBytes(user('ann')));
     expect((await client.response())?.status).toBe(200);
+    client.close();
+    await opened.close();
+  });
+
+  it('does not read on where answers that come later are not read either', async () => {
+    const opened = await open({}, answeringLater);
+    const accepted = once(opened.door.server, 'connection');
+    const client = new RawClient(opened.port);
+    const [socket] = (await accepted) as [Socket];
+    // As if the client read nothing, whatever the kernel would hold for it.
+    socket.cork();
+    const many = Array.from({ length: 300 });
+    // Few enough to be read at once: a request in two pieces is for node:http.
+    await client.send(checkBytes(user('ann')).repeat(many.length));
+    await waitUntil('no more is taken', () => socket.writableNeedDrain);
+    for (const _ of many) await new Promise((resolve) => setImmediate(resolve));
+    expect(opened.meter.requests).toBeLessThan(many.length);
+    socket.uncork();
+    for (const _ of many) expect((await client.response())?.status).toBeOneOf([200, 429]);
+    expect(opened.meter.requests).toBe(many.length);
     client.close();
     await opened.close();
   });

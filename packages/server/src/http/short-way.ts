@@ -104,16 +104,18 @@ export class ShortWay {
 
   /** Meanwhile nothing more is read: a client that sends on and on waits for its answers. */
   #waitFor(answer: Promise<Reply>, rest: Buffer): void {
+    const socket = this.#socket;
     this.#isWaiting = true;
-    this.#socket.pause();
+    socket.pause();
+    // Back into the stream: the end of the client's half is not heard before it then, and node:http can still be given it.
+    if (rest.length > 0) socket.unshift(rest);
     void answer.then((reply) => {
       this.#isWaiting = false;
-      if (this.#socket.destroyed) return;
+      if (socket.destroyed) return;
       const length = Buffer.byteLength(reply.body);
-      this.#write(this.#text(reply, length, rest.length === 0), length === reply.body.length);
-      this.#socket.resume();
-      if (rest.length > 0) this.#read(rest);
-      else this.#endIfLast();
+      const isTaken = this.#write(this.#text(reply, length, rest.length === 0), length === reply.body.length);
+      if (isTaken) socket.resume();
+      if (rest.length === 0) this.#endIfLast();
     });
   }
 
@@ -125,8 +127,9 @@ export class ShortWay {
     return `${text}Date: ${dateText()}\r\n${connection}\r\n${body}`;
   }
 
-  #write(text: string, isAscii: boolean): void {
-    if (text === '') return;
+  /** False: reading goes on when that much was taken. */
+  #write(text: string, isAscii: boolean): boolean {
+    if (text === '') return true;
     const socket = this.#socket;
     // ASCII is the same in both, and quicker in the first.
     const isTaken = socket.write(text, isAscii ? 'latin1' : 'utf8');
@@ -137,16 +140,12 @@ export class ShortWay {
         if (!this.#isWaiting) socket.resume();
       });
     }
+    return isTaken;
   }
 
   #handOver(bytes: Buffer): void {
     const socket = this.#socket;
     if (socket.destroyed || !socket.writable) return;
-    if (this.#isHalfClosed) {
-      // A stream that has ended takes nothing back. None of it was asked.
-      socket.end();
-      return;
-    }
     socket.off('data', this.#read);
     socket.off('end', this.#end);
     socket.off('timeout', this.#timeOut);
