@@ -197,6 +197,21 @@ describe('a client that has closed its half', () => {
     await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
   });
 
+  it.each([
+    ['a check, and what is for node:http', check + health],
+    ['what is for node:http, and a check', health + check],
+  ])('gets the answers that come later, too: %s', async (_, bytes) => {
+    const { opened, held } = await openingHeld();
+    const client = clientOf(opened, true);
+    client.socket.end(bytes);
+    await waitUntil('it is asked', () => held.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    held[0]?.();
+    expect([(await client.response())?.status, (await client.response())?.status]).toEqual([200, 200]);
+    await client.closed;
+    await waitUntil('it is closed on our side, too', () => opened.meter.connections === 0);
+  });
+
   it('is let go when what follows its checks was not whole', async () => {
     const { opened, held } = await openingHeld();
     const client = clientOf(opened, true);

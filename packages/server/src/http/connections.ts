@@ -43,6 +43,8 @@ export class Connections {
     server.keepAliveTimeout = limits.idleMs;
     // Also ends a connection whose client does not read its answers.
     server.timeout = limits.idleMs;
+    // Else Node closes its half as soon as the client has closed its own, and drops answers that are not ready by then, of checks that were charged.
+    Object.assign(server, { httpAllowHalfOpen: true });
     server.on('drop', () => {
       meter.refusedConnections += 1;
     });

@@ -94,10 +94,16 @@ export class LiveStreams {
 
   #join(socket: Socket, response: ServerResponse, mayStay: () => boolean): void {
     if (socket.destroyed) return;
+    if (socket.readableEnded) {
+      socket.destroy();
+      return;
+    }
     const listener: Listener = { response, mayStay, isWriting: false, handedAtMs: 0, isBehind: false };
     this.#listeners.set(socket, listener);
     // Not the response's own end: one that waits behind another on its connection is never told.
     socket.once('close', () => this.#leave(socket));
+    // Who asks nothing more gets the answers to what was asked; this one never ends.
+    socket.once('end', () => socket.destroy());
     // Of the silence between requests; here the clock decides.
     socket.setTimeout(0);
     response.flushHeaders();
