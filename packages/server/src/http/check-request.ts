@@ -97,6 +97,8 @@ function mustBeSubject(subject: unknown, { keyBytes }: LimitsConfig): void {
         mustFit(`subject.${field}`, value, keyBytes);
         break;
       case 'number':
+        mustBeExact(`subject.${field}`, value);
+        break;
       case 'boolean':
         break;
       default:
@@ -104,6 +106,17 @@ function mustBeSubject(subject: unknown, { keyBytes }: LimitsConfig): void {
           throw new Problem(400, `subject.${field} must be text, a number, true, false or null, got ${shown(value)}.`);
     }
   }
+}
+
+/** Numbers beyond these are rounded to one another when JSON is read: two users would be one. */
+export const mostExact = Number.MAX_SAFE_INTEGER;
+
+function mustBeExact(field: string, value: number): void {
+  if (Math.abs(value) <= mostExact) return;
+  throw new Problem(
+    400,
+    `${field} must be a number from -${mostExact} to ${mostExact}, got ${shown(value)}. Send greater ones as text.`,
+  );
 }
 
 /** Text that names something: a key, or a request. */

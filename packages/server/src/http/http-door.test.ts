@@ -169,6 +169,8 @@ describe('POST /v1/check', () => {
     ['a time of its own',     { subject: {}, atMs: 5 },                 'atMs must be left out, got 5: the service counts by its own time. To replay a history, use the library: check(key, { atMs }).'],
     ['a subject of text',     { subject: 'me' },                        'subject must be an object of fields such as user, ip, path and tier, got "me".'],
     ['a list in the subject', { subject: { user: ['a'] } },             'subject.user must be text, a number, true, false or null, got ["a"].'],
+    ['a number that is rounded', '{"subject":{"user":9007199254740993}}', 'subject.user must be a number from -9007199254740991 to 9007199254740991, got 9007199254740992. Send greater ones as text.'],
+    ['a number beyond all',   '{"subject":{"user":-1e999}}',            'subject.user must be a number from -9007199254740991 to 9007199254740991, got -Infinity. Send greater ones as text.'],
     ['a cost below zero',     { subject: {}, cost: -1 },                'cost must be a finite number of 0 or more, got -1.'],
     ['a cost of text',        { subject: {}, cost: '1' },               'cost must be a finite number of 0 or more, got "1".'],
     ['a cost beyond numbers', '{"subject":{},"cost":1e999}',            'cost must be a finite number of 0 or more, got Infinity.'],

@@ -1,5 +1,6 @@
 /** The schemas of the OpenAPI document: JSON Schema 2020-12, under `#/components/schemas`. */
 import { algorithmNames } from 'sluice';
+import { mostExact } from './check-request.ts';
 
 export function ref(name: keyof typeof schemas): { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
@@ -123,7 +124,7 @@ export const schemas = {
   Subject: {
     description: 'What is known of a request. Rules read their keys from it, and say by it whether they apply.',
     type: 'object',
-    additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
+    additionalProperties: { type: ['string', 'number', 'boolean', 'null'], minimum: -mostExact, maximum: mostExact },
   },
   SubjectCheck: closed({ subject: here('Subject'), cost, id }, ['subject']),
   PolicyCheck: closed({ policy: here('Policy'), key, cost, id }, ['policy', 'key']),
