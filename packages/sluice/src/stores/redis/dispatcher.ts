@@ -46,6 +46,7 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
         ),
       );
       if (!Array.isArray(reply)) throw new SluiceError('store-unavailable', 'Redis did not answer with an array.');
+      if (isForTwin(reply)) throw new ForeignState(Number(reply[1]));
       let from = 0;
       for (const { batch, resolve, reject } of together) {
         const own = from;
@@ -59,8 +60,8 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
       }
     } catch (error) {
       // A script that failed has written nothing. Somebody's key may hold what is none of ours, which is nobody else's fault.
-      if (together.length > 1 && isScriptError(error)) for (const each of together) void deliver([each]);
-      else for (const { batch, reject } of together) reject(isScriptError(error) ? naming(batch, error) : error);
+      if (together.length > 1 && isOfScript(error)) for (const each of together) void deliver([each]);
+      else for (const { batch, reject } of together) reject(isOfScript(error) ? naming(batch, error) : error);
     }
   }
 
@@ -81,11 +82,24 @@ export function dispatcher(call: Call, now: () => number, mostTogether: number) 
   };
 }
 
+/** Some key's state is of an algorithm that is none of ours. Nothing was done. */
+class ForeignState extends SluiceError {
+  constructor(code: number) {
+    super('store-unavailable', `A key in Redis has state of an unknown algorithm (code ${code}).`);
+  }
+}
+
 /** Whether a script was run and failed, rather than the way to it. */
-function isScriptError(error: unknown): error is SluiceError {
+function isOfScript(error: unknown): error is SluiceError {
+  if (error instanceof ForeignState) return true;
   return (
     error instanceof SluiceError && error.cause instanceof Error && /script:|user_function/.test(error.cause.message)
   );
+}
+
+/** Whether a reply says that some key's state is of an algorithm that the script does not have. */
+function isForTwin(reply: readonly unknown[]): boolean {
+  return String(reply[0]) === 'twin';
 }
 
 function naming({ checks }: Batch, error: SluiceError): SluiceError {
@@ -108,8 +122,9 @@ export function scriptCall(connection: Connection): Call {
       const script = scriptOf(message.twins);
       const call = nextCall();
       const reply = answerTo(call, await runScript(connection, key, script, [...args, call]));
-      if (String(reply[0]) !== 'twin') return reply;
-      addTwin(message, Number(reply[1]));
+      const missing = isForTwin(reply) ? twinWithCode(Number(reply[1])) : undefined;
+      if (missing === undefined || message.twins.has(missing)) return reply;
+      message.twins.add(missing);
     }
   };
 }
@@ -133,15 +148,6 @@ export function answerTo(call: string, reply: unknown): readonly unknown[] {
     'store-unavailable',
     'The client gave the answer to another call. It has to be connected anew.',
   );
-}
-
-/** Some key's state is of an algorithm that the script did not have. */
-function addTwin({ twins }: Message, code: number): void {
-  const name = twinWithCode(code);
-  if (name === undefined || twins.has(name)) {
-    throw new SluiceError('store-unavailable', `A key in Redis has state of an unknown algorithm (code ${code}).`);
-  }
-  twins.add(name);
 }
 
 /** Runs a script where a key lives: by its hash, and in full where the server does not know it. */

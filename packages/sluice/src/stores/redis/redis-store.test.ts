@@ -650,17 +650,24 @@ describe('many callers of one store', () => {
     expect([allowed, tightest?.remaining]).toEqual([true, 998]);
   });
 
-  it('somebody else’s value under one key fails that key only, and is left as it is', async () => {
-    const store = begin();
-    const limit = limiter(gcra({ limit: 10, window: '1h' }), { store, name: 'shared' });
-    await limit.check('bad');
-    const [key] = (await server.call<string[]>('KEYS', `${prefix}*{bad}shared`)) as [string];
-    await server.call('DEL', key);
-    await server.call('HSET', key, 'field', 'value');
-    const [before, bad, after] = await Promise.allSettled(['a', 'bad', 'b'].map((each) => limit.check(each)));
-    expect(before).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
-    expect(after).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
-    expect((bad as PromiseRejectedResult).reason.message).toContain(key);
-    expect(await server.call('HGET', key, 'field')).toBe('value');
-  });
+  it.each([
+    ['of another type', 'HSET', ['field', 'value']],
+    ['that begins as if it were ours', 'SET', ['42']],
+  ])(
+    'somebody else’s value %s under one key fails that key only, and is left as it is',
+    async (_what, command, value) => {
+      const store = begin();
+      const limit = limiter(gcra({ limit: 10, window: '1h' }), { store, name: 'shared' });
+      await limit.check('bad');
+      const [key] = (await server.call<string[]>('KEYS', `${prefix}*{bad}shared`)) as [string];
+      await server.call('DEL', key);
+      await server.call(command, key, ...value);
+      const held = await server.call('DUMP', key);
+      const [before, bad, after] = await Promise.allSettled(['a', 'bad', 'b'].map((each) => limit.check(each)));
+      expect(before).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
+      expect(after).toMatchObject({ status: 'fulfilled', value: { remaining: 9 } });
+      expect((bad as PromiseRejectedResult).reason.message).toContain(key);
+      expect(await server.call('DUMP', key)).toEqual(held);
+    },
+  );
 });

@@ -101,6 +101,17 @@ describe.concurrent('behind a fence, one Redis server', () => {
       );
     }));
 
+  it('fails the one key that holds what is none of ours, and says what it is', () =>
+    withServer(async ({ server, behind }) => {
+      const prefix = freshPrefix();
+      const limits = limiter(gcra({ limit: 10, window: '1s' }), { store: behind(fenced, prefix), name: 'api' });
+      await limits.check('alice');
+      await server.call('SET', `${prefix}{p0}bad}api`, '42');
+      const [good, bad] = await Promise.allSettled(['alice', 'bad'].map((key) => limits.peek(key)));
+      expect(good?.status).toBe('fulfilled');
+      expect((bad as PromiseRejectedResult).reason.message).toMatch(/unknown algorithm \(code 52\).*bad\}api/);
+    }));
+
   it('asks a server little when it cannot start, however many calls there are', () =>
     withServer(async ({ server, behind }) => {
       await server.call('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
