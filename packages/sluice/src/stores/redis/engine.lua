@@ -24,7 +24,7 @@ local function reply_with(replies, wait_ms, available, reset_ms, delay_ms, words
   -- Formatted: `..` keeps 14 digits of a number.
   if delay_ms ~= 0 or words then wait = string.format('%.17g %.17g %s', tonumber(wait), delay_ms, words or '') end
   replies[count + 1] = wait
-  replies[count + 2] = available >= 1 and math.floor(available) or 0
+  replies[count + 2] = available >= 1 and reply_number(math.floor(available)) or 0
   replies[count + 3] = reset_ms > 0 and reply_number(math.ceil(reset_ms)) or 0
 end
 

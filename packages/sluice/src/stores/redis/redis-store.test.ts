@@ -641,6 +641,14 @@ describe('limiters and rules', () => {
   });
 });
 
+describe('more places than Redis can count', () => {
+  it('are never fewer than none', async () => {
+    const policy = concurrency({ limit: 1e19 });
+    const [decision] = await begin().apply([check({ policy, operation: 'acquire' })]);
+    expect(decision).toMatchObject({ allowed: true, remaining: 1e19 });
+  });
+});
+
 describe('many callers of one store', () => {
   it('who changes tier keeps what was used and no more, also where another process served the other tier', async () => {
     const tiers = { free: slidingLog({ limit: 1, window: '1m' }), paid: slidingLog({ limit: 1000, window: '1h' }) };
