@@ -4,6 +4,8 @@
 -- args   1: the cursor, or '': the id of a message, and how many had been posted up to it; 2: the message; 3: how long messages
 --        are kept (ms); 4: the most that are kept
 -- reply  { now (ms), 1 if messages after the cursor are gone, { { id, { 'message', text } }, ... }, how many were ever posted }
+-- `entries-added` came with it, as did this name of the version.
+if not redis.REDIS_VERSION_NUM then return redis.error_reply('ERR Redis 7.0 or later is needed to exchange usage') end
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local cursor, read = string.match(ARGV[1], '(%S+) (%d+)')

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { slidingLog } from '../../algorithms/sliding-log/sliding-log.ts';
 import { memoryStore } from '../../stores/memory/memory-store.ts';
 import { type Address, type Connected, standaloneClients } from '../../stores/redis/clients.test-support.ts';
+import { parts } from '../../stores/redis/lua.generated.ts';
 import type { Store } from '../../stores/store.ts';
 import { audit } from '../../testing/auditor/auditor.ts';
 import type { Grant } from '../../testing/auditor/grant.ts';
@@ -306,6 +307,15 @@ describe('the exchange in Redis', () => {
     await server.call('SET', 'sluice:usage', 'something else');
     const post = await begin();
     await expect(post('a')).rejects.toMatchObject({ code: 'store-unavailable', message: /WRONGTYPE/ });
+  });
+
+  it('says what it needs to a server that does not count what was posted', async () => {
+    // What a script sees of one before 7.0.
+    const script = `local redis = { call = redis.call, error_reply = redis.error_reply }\n${parts.exchange}`;
+    await expect(server.call('EVAL', script, 1, 'sluice:usage', '', '["a",1,[]]', 1000, 10)).rejects.toThrow(
+      'Redis 7.0 or later is needed to exchange usage',
+    );
+    expect(await server.call('EXISTS', 'sluice:usage')).toBe(0);
   });
 
   it('names wrong options', async () => {

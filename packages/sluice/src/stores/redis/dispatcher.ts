@@ -104,7 +104,10 @@ function isForTwin(reply: readonly unknown[]): boolean {
 
 function naming({ checks }: Batch, error: SluiceError): SluiceError {
   const keys = checks.map(({ key }) => JSON.stringify(key)).join(', ');
-  return new SluiceError(error.code, `${error.message} (keys ${keys})`, { cause: error.cause });
+  // All that is in a script is known to every server but those from before `KEEPTTL`.
+  const isOld = error.message.includes('ERR syntax error');
+  const wayOut = isOld ? ' Redis 6.0 or later is needed.' : '';
+  return new SluiceError(error.code, `${error.message} (keys ${keys})${wayOut}`, { cause: error.cause });
 }
 
 function togetherness({ checks }: Batch, slot: number | undefined): string {

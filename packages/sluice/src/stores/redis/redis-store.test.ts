@@ -88,6 +88,28 @@ describe('the script', () => {
   });
 });
 
+describe('a server that is too old', () => {
+  it('is named where it does not know an option', async () => {
+    // As none knows this one.
+    const old = new Proxy(connected.client as Redis, {
+      get: (client, name) =>
+        name === 'call'
+          ? async (command: string, ...args: string[]) => {
+              if (command === 'EVALSHA') throw new Error('NOSCRIPT');
+              return client.call(command, ...args.map((arg) => arg.replaceAll("'KEEPTTL'", "'NO_TTL'")));
+            }
+          : Reflect.get(client, name),
+    });
+    const store = begin({ client: old });
+    const bucket = check({ policy: gcra({ limit: 1000, window: '1m' }) });
+    for (let count = 0; count < 2; count += 1) await store.apply([bucket]);
+    await expect(store.apply([bucket])).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: expect.stringMatching(/ERR syntax error.*Redis 6\.0 or later is needed\.$/),
+    });
+  });
+});
+
 describe('batches of one turn', () => {
   it('travel in one call', async () => {
     const store = begin();

@@ -12,7 +12,7 @@ import type { Connection, Send } from '../connection.ts';
 import { answerTo, type Call, nextCall, unavailable } from '../dispatcher.ts';
 import { parts, twins } from '../lua.generated.ts';
 import { sha1, sourceOf } from '../script.ts';
-import { checkSettings, type Surroundings, slotsOf } from './settings.ts';
+import { checkSettings, isDenied, type Surroundings, slotsOf } from './settings.ts';
 
 export interface FenceTimes {
   /** An answer that took longer counts as none. */
@@ -162,7 +162,7 @@ export function fenceOf(
     );
     const failed = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
     const failures = failed.filter((error) => !(error instanceof Error && alreadyLoaded.test(error.message)));
-    if (failures.length > 0 && failures.length === primaries.length) throw failures[0];
+    if (failures.length > 0 && failures.length === primaries.length) throw noFunctions(failures[0]);
   }
 
   /** Has the partitions that are due looked at now, so that nobody pays for the first look later. */
@@ -297,6 +297,13 @@ function tooLate(tookMs: number): SluiceError {
 
 function nobodyHasIt(): SluiceError {
   return new SluiceError('store-unavailable', 'No Redis server that answers has this part of the keys.');
+}
+
+/** The server's own no to functions, where it is one. */
+function noFunctions(error: unknown): unknown {
+  if (!isDenied(error)) return error;
+  const text = `FUNCTION LOAD failed, and without it there is no fence; Redis 7 or later is needed: ${error.message}`;
+  return new SluiceError('store-unsafe', text, { cause: error });
 }
 
 function isUnsafe(error: unknown): boolean {

@@ -123,6 +123,16 @@ describe.concurrent('behind a fence, one Redis server', () => {
       expect(Number(/cmdstat_config\|get:calls=(\d+)/.exec(statistics)?.[1])).toBeLessThan(20);
     }));
 
+  it('is unsafe when it has no functions, or nobody may load one', () =>
+    withServer(
+      async ({ behind }) => {
+        const store = behind();
+        await expect(store.ready()).rejects.toMatchObject({ code: 'store-unsafe' });
+        await expect(store.ready()).rejects.toThrow(/^FUNCTION LOAD failed.*Redis 7 or later is needed: ERR unknown/);
+      },
+      { config: { 'rename-command': 'FUNCTION ""' } },
+    ));
+
   it('is unavailable, not unsafe, when it does not answer', async () => {
     const server = await startRedis({ config });
     const client = new Redis(server.port, server.host, {

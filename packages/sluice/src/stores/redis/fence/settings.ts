@@ -35,7 +35,10 @@ const withSentinel: readonly Demand[] = ['min-replicas-to-write', 'min-replicas-
 }));
 
 /** The server's own no, rather than a lost connection. */
-const isDenied = /^(ERR|NOPERM)\b/;
+export function isDenied(error: unknown): error is Error {
+  return error instanceof Error && /^(ERR|NOPERM)\b/.test(error.message);
+}
+
 const clusterNodeTimeout = 'cluster-node-timeout';
 
 export interface Surroundings {
@@ -93,7 +96,7 @@ async function ask(send: Send, command: string[]): Promise<unknown> {
   try {
     return await send(command);
   } catch (cause) {
-    if (!(cause instanceof Error && isDenied.test(cause.message))) throw unavailable(cause);
+    if (!isDenied(cause)) throw unavailable(cause);
     const text = `${command.join(' ')} failed, and without it no fence can be trusted.`;
     throw new SluiceError('store-unsafe', text, { cause });
   }
