@@ -356,3 +356,13 @@ it('takes a request id for the same request only where all of it is the same', (
   );
   expect(third?.allowed).toBe(false);
 });
+
+it('takes no more for a request that is sent again', () => {
+  const inner = memoryStore();
+  const store = layered(inner, preLimit({ policy: gcra({ limit: 3, window: '1h' }) }));
+  const policy = gcra({ limit: 100, window: '1h' });
+  const taking = { name: 'api', key: 'a', policy, cost: 10 };
+  const take = () => store.apply([{ ...taking, operation: 'take' }], undefined, 'one')[0]?.granted;
+  expect([take(), take()]).toEqual([3, 3]);
+  expect(inner.apply([{ ...taking, operation: 'peek', cost: 0 }])[0]?.remaining).toBe(97);
+});

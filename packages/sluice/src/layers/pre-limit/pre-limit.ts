@@ -138,9 +138,10 @@ function limiting(
   }
 
   return function apply(checks: readonly Check[], atMs?: number, requestId?: string): Answer<Decision[]> {
-    // A request that is sent again has been counted here.
+    // A request that is sent again has been counted here, and is the same only if it takes no more than it did.
     const request = requestId === undefined ? undefined : requestText(requestId, checks);
-    let asked = sent.has(request) ? [] : localChecks(checks);
+    const before = sent.find(request);
+    let asked = before ? [] : localChecks(checks);
     let told: Decision[] = [];
     if (asked.length > 0) {
       told = local.apply(
@@ -155,7 +156,8 @@ function limiting(
       // That there is no room here says nothing about the call.
       if (refusing.length > 0) [asked, told] = [[], []];
     }
-    sent.add(request);
+    const sending = before ?? asWeHave(checks, asked, told);
+    sent.add(request, sending);
 
     function answered(decisions: Decision[]): Decision[] {
       const isRefused = checks.some(
@@ -177,7 +179,7 @@ function limiting(
     }
 
     return ask(
-      () => store.apply(asWeHave(checks, asked, told), atMs, requestId),
+      () => store.apply(sending, atMs, requestId),
       answered,
       (error) => {
         // A call that could not be made took nothing. Of one that failed that is not known, and it stays taken.

@@ -1,16 +1,18 @@
-/** The ids of the latest requests. More of them push out the oldest. */
+import type { Check } from '../../stores/store.ts';
+
+/** What was sent for the ids of the latest requests. More of them push out the oldest. */
 const most = 10_000;
 
 export class RecentIds {
-  private readonly ids = new Set<string>();
+  private readonly sent = new Map<string, readonly Check[]>();
 
-  has(id: string | undefined): boolean {
-    return id !== undefined && this.ids.has(id);
+  find(id: string | undefined): readonly Check[] | undefined {
+    return id === undefined ? undefined : this.sent.get(id);
   }
 
-  add(id: string | undefined): void {
+  add(id: string | undefined, checks: readonly Check[]): void {
     if (id === undefined) return;
-    this.ids.add(id);
-    if (this.ids.size > most) this.ids.delete(this.ids.values().next().value!);
+    this.sent.set(id, checks);
+    if (this.sent.size > most) this.sent.delete(this.sent.keys().next().value!);
   }
 }
