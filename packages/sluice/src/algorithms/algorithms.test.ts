@@ -49,6 +49,28 @@ test('every policy can be made again by its own algorithm', () => {
   for (const { policy } of everyCase) expect(remadePolicy(policy, { ...policy })).toEqual(policy);
 });
 
+// As YAML has it where nothing follows the colon. A limit that was forgotten is not the default one.
+test.each([
+  ['token-bucket', 'burst'],
+  ['token-bucket', 'initial'],
+  ['token-bucket', 'refill'],
+  ['gcra', 'burst'],
+  ['leaky-bucket', 'burst'],
+  ['leaky-bucket', 'delay'],
+  ['fixed-window', 'align'],
+  ['fixed-window', 'wait'],
+  ['sliding-log', 'countRejected'],
+  ['sliding-log', 'minGap'],
+  ['sliding-slots', 'slots'],
+  ['smooth', 'maxBurst'],
+  ['smooth', 'warmup'],
+  ['concurrency', 'lease'],
+])('refuses a blank in place of an optional field: %s, %s', (algorithm, field) => {
+  const rate = algorithm === 'concurrency' ? { limit: 1 } : { limit: 1, window: '1s' };
+  expect(() => parsePolicy({ algorithm, ...rate })).not.toThrow();
+  expect(() => parsePolicy({ algorithm, ...rate, [field]: null })).toThrow(new RegExp(`^${field} must be .*got null`));
+});
+
 const rates = algorithmNames.filter((name) => name !== 'concurrency');
 
 describe.each(rates)('a rate that no %s can keep', (algorithm) => {

@@ -231,8 +231,11 @@ const algorithm: Algorithm<ConcurrencyPolicy, LeaseNumbers> = {
 
 export function concurrency(options: ConcurrencyOptions): ConcurrencyPolicy {
   knownFields('concurrency', options, 'limit lease');
-  if (!Number.isInteger(options.limit) || options.limit < 1)
-    throw invalid('limit', 'a whole number above 0', options.limit);
-  const lease = parseDuration(options.lease ?? '1m', 'lease');
-  return policyOf<ConcurrencyPolicy>(algorithm, { algorithm: 'concurrency', limit: options.limit, lease });
+  const { limit, lease = '1m' } = options;
+  if (!Number.isInteger(limit) || limit < 1) throw invalid('limit', 'a whole number above 0', limit);
+  return policyOf<ConcurrencyPolicy>(algorithm, {
+    algorithm: 'concurrency',
+    limit,
+    lease: parseDuration(lease, 'lease'),
+  });
 }

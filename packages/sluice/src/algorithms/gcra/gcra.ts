@@ -34,7 +34,8 @@ const algorithm: Algorithm<GcraPolicy, BucketNumbers> = {
 export function gcra(options: GcraOptions): GcraPolicy {
   knownFields('gcra', options, 'limit window burst');
   const { limit, window } = rateOf(options);
-  const burst = aboveZero('burst', options.burst ?? limit);
+  const { burst = limit } = options;
+  aboveZero('burst', burst);
   bucketNumbers(limit, window, burst);
   return policyOf<GcraPolicy>(algorithm, { algorithm: 'gcra', limit, window, burst });
 }

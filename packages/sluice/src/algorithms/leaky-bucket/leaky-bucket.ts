@@ -70,8 +70,8 @@ const algorithm: Algorithm<LeakyBucketPolicy, LeakyNumbers> = {
 export function leakyBucket(options: LeakyBucketOptions): LeakyBucketPolicy {
   knownFields('leakyBucket', options, 'limit window burst delay');
   const { limit, window } = rateOf(options);
-  const burst = zeroOrMore('burst', options.burst ?? 0);
-  const delay = options.delay ?? 'all';
+  const { burst = 0, delay = 'all' } = options;
+  zeroOrMore('burst', burst);
   if (delay !== 'all' && delay !== 'none' && !(typeof delay === 'number' && delay >= 0)) {
     throw invalid('delay', '"all", "none" or a number of 0 or more', delay);
   }

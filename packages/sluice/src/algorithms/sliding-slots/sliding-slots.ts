@@ -190,7 +190,7 @@ const slotsPerMs = 60;
 
 export function slidingSlots(options: SlidingSlotsOptions): SlidingSlotsPolicy {
   knownFields('slidingSlots', options, 'limit window slots');
-  const slots = options.slots ?? 60;
+  const { slots = 60 } = options;
   const rate = rateOf(options);
   const most = Math.floor(Math.min(10_000, rate.window * slotsPerMs));
   if (most < 1) throw invalid('window', `at least ${1 / slotsPerMs} ms`, rate.window);

@@ -82,7 +82,8 @@ const interval: Algorithm<TokenBucketPolicy, WindowCountNumbers> = {
 export function tokenBucket(options: TokenBucketOptions): TokenBucketPolicy {
   knownFields('tokenBucket', options, 'limit window burst initial refill');
   const { limit, window } = rateOf(options);
-  const burst = aboveZero('burst', options.burst ?? limit);
+  const { burst = limit } = options;
+  aboveZero('burst', burst);
   const initial = options.initial === undefined ? undefined : zeroOrMore('initial', options.initial, burst);
   const refill = oneOf('refill', options.refill, ['continuous', 'interval']);
   bucketNumbers(limit, window, burst);
