@@ -5,60 +5,38 @@
  *                        │                                             │          │
  *                        └─────────── wrong, late or too large ────────┴──────────┴───► headers that are trailers: status, text
  */
-import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Answer } from '../service/service.ts';
+import type { Placed } from '../service/under-way.ts';
 import type { CallHeaders } from './call-headers.ts';
-import type { Connection, GrpcDoorSettings } from './connections.ts';
+import type { Connection } from './connection.ts';
+import type { GrpcDoorSettings } from './connections.ts';
+import { fieldBlock } from './http2/field-block.ts';
+import { endCodes } from './http2/frame.ts';
+import type { Stream, StreamReader } from './http2/stream.ts';
 import { acceptedEncodings, frameOf, headBytes, RequestBody } from './message-frame.ts';
 import { GrpcError, grpcErrorOf, percentEncoded, statusCodes } from './status.ts';
 import type { WireWriter } from './wire-writer.ts';
 
-const responseHeaders = {
-  ':status': 200,
+const responseFields = {
+  ':status': '200',
   'content-type': 'application/grpc',
   'grpc-accept-encoding': acceptedEncodings,
 };
-const okTrailers = { 'grpc-status': '0' };
-const withTrailers = { waitForTrailers: true };
-const withoutBody = { endStream: true };
+const responseBlock = fieldBlock(responseFields);
+const okBlock = fieldBlock({ 'grpc-status': '0' });
 
 // Bodies that a connection may leave unfinished, in bodies of the largest size: many calls at once must not be a way around it.
 const unfinishedBodies = 4;
 
 const timerMsMax = 2 ** 31 - 1;
 
-// One listener of a kind for all calls, which finds its own through the stream: five closures less in every call.
-const callOf = Symbol('call');
-type CallStream = ServerHttp2Stream & { [callOf]: Call };
-
-function onData(this: CallStream, chunk: Buffer): void {
-  this[callOf].received(chunk);
-}
-
-function onEnd(this: CallStream): void {
-  this[callOf].receivedAll();
-}
-
-function onWantTrailers(this: CallStream): void {
-  this.sendTrailers(this[callOf].trailers);
-}
-
-function onError(this: CallStream, error: Error): void {
-  this[callOf].broken(error);
-}
-
-function onClose(this: CallStream): void {
-  this[callOf].closed();
-}
-
 type Use = (call: Call, message: Buffer, headers: CallHeaders) => void;
 type Write<Message> = (writer: WireWriter, message: Message) => void;
 
-export class Call {
-  readonly #stream: ServerHttp2Stream;
+export class Call implements StreamReader, Placed {
+  readonly #stream: Stream;
   readonly #connection: Connection;
   readonly #settings: GrpcDoorSettings;
-  /** When it began, and later when it was answered. */
   #sinceMs: number;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #deadlineTimer: NodeJS.Timeout | undefined;
@@ -68,27 +46,25 @@ export class Call {
   /** Bytes of the body, until it is whole. */
   #heldBytes = 0;
   #isAnswered = false;
+  /** The service is asked, and has not answered. */
+  #isAsked = false;
+  #onClose: (() => void) | undefined;
   place = 0;
-  trailers: Readonly<Record<string, string>> = okTrailers;
 
-  constructor(stream: ServerHttp2Stream, connection: Connection, settings: GrpcDoorSettings) {
+  constructor(stream: Stream, connection: Connection, settings: GrpcDoorSettings) {
     this.#stream = stream;
     this.#connection = connection;
     this.#settings = settings;
     this.#sinceMs = settings.clock.now();
-    connection.begin(this, this.#sinceMs);
-    (stream as CallStream)[callOf] = this;
-    stream.on('error', onError);
-    stream.on('close', onClose);
   }
 
-  /** False once nobody listens any more. */
-  get isOpen(): boolean {
-    return !this.#stream.destroyed && !this.#stream.closed;
+  /** When it began, and later when it was answered. */
+  get sinceMs(): number {
+    return this.#sinceMs;
   }
 
   onClose(listener: () => void): void {
-    this.#stream.once('close', listener);
+    this.#onClose = listener;
   }
 
   /** Collects the body and hands on its one message. What `use` throws is the answer. */
@@ -97,8 +73,6 @@ export class Call {
     this.#headers = headers;
     this.#use = use;
     this.#body = new RequestBody(this.#settings.limits.bodyBytes);
-    this.#stream.on('data', onData);
-    this.#stream.on('end', onEnd);
   }
 
   /** The one answer of a unary call, now or when it comes. */
@@ -108,21 +82,27 @@ export class Call {
       return;
     }
     this.#awaitDeadline();
-    answer.then(
-      (message) => this.#answer(message, write),
-      (error) => this.fail(error),
-    );
+    this.#isAsked = true;
+    answer
+      .then(
+        (message) => this.#answer(message, write),
+        (error) => this.fail(error),
+      )
+      .finally(() => {
+        this.#isAsked = false;
+        if (this.#stream.isClosed) this.#connection.finish(this);
+      });
   }
 
   /** One of many messages; `end` comes after the last. False: the client is slow, and this one was not sent. */
   send<Message>(message: Message, write: Write<Message>): boolean {
     const stream = this.#stream;
-    if (this.#isAnswered || !this.isOpen || stream.writableNeedDrain) return false;
-    if (!stream.headersSent) {
+    if (this.#isAnswered || stream.isClosed || stream.isHeldUp) return false;
+    if (!stream.hasResponded) {
       this.#awaitDeadline();
-      this.#respond();
+      stream.respond(responseBlock);
     }
-    stream.write(frameOf(message, write));
+    stream.send(frameOf(message, write));
     return true;
   }
 
@@ -130,20 +110,17 @@ export class Call {
   fail(reason: unknown): void {
     const error = grpcErrorOf(reason);
     this.#report(error);
-    if (this.#isAnswered || !this.isOpen) return;
-    if (this.#stream.headersSent) {
-      this.trailers = trailersOf(error);
+    if (this.#isAnswered || this.#stream.isClosed) return;
+    if (this.#stream.hasResponded) {
       this.#count();
-      this.#stream.end();
-    } else this.refuse({ ...responseHeaders, ...trailersOf(error) });
+      this.#stream.end(fieldBlock(trailersOf(error)));
+    } else this.refuse({ ...responseFields, ...trailersOf(error) });
   }
 
   /** Answers with headers alone, and wants nothing more of the body. */
-  refuse(headers: Record<string, string | number>): void {
+  refuse(fields: Record<string, string>): void {
     this.#count();
-    this.#stream.respond(headers, withoutBody);
-    // The client may still be sending. NO_ERROR tells it to stop, and that the answer it got stands.
-    if (!this.#stream.readableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR);
+    this.#stream.refuse(fieldBlock(fields));
   }
 
   /** Ends what takes too long. */
@@ -152,7 +129,7 @@ export class Call {
     const isLate = nowMs - this.#sinceMs > limits.requestMs;
     if (this.#isAnswered) {
       // A client that never takes its answer would hold the call for good.
-      if (isLate) this.#stream.close(constants.NGHTTP2_CANCEL);
+      if (isLate) this.#stream.reset(endCodes.cancel);
     } else if (nowMs >= this.#deadlineMs) {
       this.fail(deadlineExceeded());
     } else if (isLate && this.#body !== undefined) {
@@ -174,8 +151,7 @@ export class Call {
   }
 
   receivedAll(): void {
-    // A call that was broken off ends as well, in the middle of its body.
-    if (this.#isAnswered || !this.isOpen) return;
+    if (this.#isAnswered) return;
     const body = this.#body!;
     this.#letGo();
     try {
@@ -187,15 +163,12 @@ export class Call {
     }
   }
 
-  /** The client reset its call, or the connection broke: nobody is left to be told. */
-  broken(error: Error): void {
-    this.#settings.log.debug({ err: error }, 'a gRPC call was broken off');
-  }
-
   closed(): void {
     clearTimeout(this.#deadlineTimer);
-    this.#connection.finish(this);
     this.#letGo();
+    // What the service was asked goes on without the client, and counts as open until then: resetting calls would be a way to ask for more.
+    if (!this.#isAsked) this.#connection.finish(this);
+    this.#onClose?.();
   }
 
   #hold(byteCount: number): void {
@@ -212,7 +185,7 @@ export class Call {
   }
 
   #answer<Message>(message: Message, write: Write<Message>): void {
-    if (this.#isAnswered || !this.isOpen) return;
+    if (this.#isAnswered || this.#stream.isClosed) return;
     let frame: Buffer;
     try {
       frame = frameOf(message, write);
@@ -221,13 +194,9 @@ export class Call {
       return;
     }
     this.#count();
-    this.#respond();
-    this.#stream.end(frame);
-  }
-
-  #respond(): void {
-    this.#stream.respond(responseHeaders, withTrailers);
-    this.#stream.on('wantTrailers', onWantTrailers);
+    this.#stream.respond(responseBlock);
+    this.#stream.send(frame);
+    this.#stream.end(okBlock);
   }
 
   #count(): void {

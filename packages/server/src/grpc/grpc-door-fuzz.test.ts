@@ -242,7 +242,7 @@ test('connections with hostile frames and bytes', async () => {
     const batch = Array.from({ length: 100 }, () => hostileConversation(recorded));
     for (const bytes of batch) say(opened.port, bytes);
     inputs += batch.length;
-    // Most are gone at once; Node keeps some whose protocol was broken, until they do not answer a PING.
+    // What broke the protocol is gone at once, the others when they do not answer a PING.
     await vi.waitFor(
       () => {
         clock.advance(250);

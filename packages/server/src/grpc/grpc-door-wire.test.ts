@@ -18,6 +18,9 @@ import {
   request,
   shouldRateLimitMethod,
 } from './grpc-door.test-support.ts';
+import { fieldBlock } from './http2/field-block.ts';
+import { clientPreface, frameFlags, frameTypes } from './http2/frame.ts';
+import { endOfRequest, frame as http2Frame, numbers, settings as settingsFrame } from './http2/session.test-support.ts';
 
 const message = shouldRateLimitMethod.requestSerialize(request('user', '42'));
 const body = frame(message);
@@ -303,20 +306,18 @@ describe('time', () => {
     expect(settings.meter).toMatchObject({ timedOut: 0, connections: 1 });
   });
 
-  test('a connection that broke the protocol is not kept, though Node keeps it', async () => {
-    const { port, session, pass, settings } = await openTimed({ limits: { requestMs: 10_000, idleMs: 0 } });
+  test('a connection that broke the protocol is told so, and closed at once', async () => {
+    const { port, session, settings } = await openTimed();
     await rawCall(session, { pieces: [body] });
     const broken = await tcp(port);
+    const chunks: Buffer[] = [];
+    broken.on('data', (chunk) => chunks.push(chunk));
     // A greeting, SETTINGS, and a PRIORITY frame without its five bytes.
     broken.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     broken.write(Buffer.from('000000040000000000000000020000000001', 'hex'));
-    const brokenClosed = closed(broken);
-    await vi.waitFor(() => expect(settings.meter.connections).toBe(2));
-    await pass(10_250);
-    await rawCall(session, { pieces: [body] });
-    await pass(10_250);
-    await brokenClosed;
-    expect(settings.meter).toMatchObject({ timedOut: 1, connections: 1 });
+    await closed(broken);
+    expect(Buffer.concat(chunks).toString('latin1')).toContain('a frame (priority) must not have 0 bytes');
+    await vi.waitFor(() => expect(settings.meter).toMatchObject({ malformed: 1, timedOut: 0, connections: 1 }));
     expect(await rawCall(session, { pieces: [body] })).toMatchObject({ status: '0' });
   });
 
@@ -361,4 +362,109 @@ test('a client that resets its calls harms nobody', async () => {
     if (index % 50 === 0) await rawCall(rawClient(port), { pieces: [body] });
   }
   expect((await new GrpcClient(address).shouldRateLimit(request('other', '1'))).overallCode).toBe('OK');
+});
+
+// What no library's client does: the frames are made by hand.
+describe('a client that', () => {
+  const head = fieldBlock({
+    ':method': 'POST',
+    ':scheme': 'http',
+    ':path': shouldRateLimitMethod.path,
+    'content-type': 'application/grpc',
+  });
+  const call = (streamId: number) =>
+    Buffer.concat([
+      http2Frame(frameTypes.headers, frameFlags.endHeaders, streamId, head),
+      http2Frame(frameTypes.data, frameFlags.endStream, streamId, body),
+    ]);
+  const greeting = Buffer.concat([clientPreface, settingsFrame()]);
+
+  test('says nothing more is answered all the same, also where answers take their time', async () => {
+    const service = new LimitingService();
+    const { port } = await openDoor({
+      shouldRateLimit: async (asked) => {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return service.shouldRateLimit(asked);
+      },
+    });
+    const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.end(Buffer.concat([greeting, call(1), call(3)]));
+    await once(socket, 'close');
+    const told = Buffer.concat(chunks).toString('latin1');
+    expect(told.split('RateLimit-Remaining')).toHaveLength(3);
+  });
+
+  test('resets its calls asks for no more at once than it may: those that are under way count', async () => {
+    let asked = 0;
+    const { port, settings } = await openDoor(
+      { shouldRateLimit: () => new Promise<never>(() => void asked++) },
+      { limits: { pipelineDepth: 10 } },
+    );
+    const socket = await tcp(port);
+    socket.resume();
+    socket.write(greeting);
+    for (let round = 0; round < 50; round++) {
+      const calls = Array.from({ length: 20 }, (_, index) => {
+        const streamId = 2 * (20 * round + index) + 1;
+        return Buffer.concat([call(streamId), http2Frame(frameTypes.reset, 0, streamId, numbers(8))]);
+      });
+      socket.write(Buffer.concat(calls));
+    }
+    socket.write(http2Frame(frameTypes.ping, 0, 0, Buffer.alloc(8)));
+    // The answer to the PING is behind all of it.
+    let told = '';
+    for await (const chunk of socket) {
+      told += (chunk as Buffer).toString('hex');
+      if (told.includes('000008060100000000')) break;
+    }
+    expect(asked).toBe(10);
+    expect(settings.meter.malformed).toBe(0);
+  });
+
+  test('has more metadata than anybody reads is told so', async () => {
+    const { port } = await openDoor(new LimitingService());
+    const socket = await tcp(port);
+    const large = Buffer.concat([
+      Buffer.of(0x40, 1, 0x61, 0x7f, 0xa1, 0x1e),
+      Buffer.alloc(4000, 0x62),
+      Buffer.alloc(40, 0xbe),
+    ]);
+    socket.write(
+      Buffer.concat([greeting, http2Frame(frameTypes.headers, endOfRequest, 1, Buffer.concat([head, large])), call(3)]),
+    );
+    let told = '';
+    for await (const chunk of socket) {
+      told += (chunk as Buffer).toString('latin1');
+      if (told.includes('RateLimit-Remaining')) break;
+    }
+    expect(told).toContain('the metadata of a call must be at most 65536 bytes, counting 32 for each field, got more');
+  });
+
+  test('does not take its answers is not read from, until it does', async () => {
+    const { port } = await openDoor(new LimitingService());
+    const socket = await tcp(port);
+    socket.pause();
+    socket.write(greeting);
+    const pings = Buffer.alloc(3600 * 17, http2Frame(frameTypes.ping, 0, 0, Buffer.alloc(8)));
+    const isTaken = () =>
+      new Promise<boolean>((resolve) => {
+        const timer = setTimeout(resolve, 300, false);
+        socket.write(pings, () => {
+          clearTimeout(timer);
+          resolve(true);
+        });
+      });
+    // Far more than the kernel and the door hold for it.
+    const writesMax = 500;
+    let writes = 1;
+    while (writes < writesMax && (await isTaken())) writes += 1;
+    expect(writes).toBeLessThan(writesMax);
+    let answerBytes = 0;
+    for await (const chunk of socket) {
+      answerBytes += (chunk as Buffer).length;
+      if (answerBytes > writes * pings.length) break;
+    }
+  });
 });

@@ -1,24 +1,26 @@
 /**
- * The gRPC door: Envoy's rate limit service (RLS v3) and the standard health service, over `node:http2`.
+ * The gRPC door: Envoy's rate limit service (RLS v3) and the standard health service.
  *
  *      Envoy ── h2c or TLS ──► stream ──► Call ──► decode ──► Service.shouldRateLimit ──► encode ──► Call ──► Envoy
  *
- * Own code for these few messages instead of a gRPC library: a call then costs about half, and it is all there is to a unary call.
+ * Own code for these few messages instead of a gRPC library, and for what HTTP/2 they need (`http2/`): docs/decisions/0022 says why.
  */
-import { constants, createSecureServer, createServer, type Http2Server, type IncomingHttpHeaders } from 'node:http2';
+import { createServer, type Server } from 'node:net';
 import { type Clock, monotonicClock } from 'sluice';
 import type { Door, DoorSettings, ListenOn } from '../service/door.ts';
 import type { Service, TraceContext } from '../service/service.ts';
-import { Call } from './call.ts';
+import type { Call } from './call.ts';
 import { httpStatusOfStranger, parseCallHeaders } from './call-headers.ts';
-import { type Connection, Connections } from './connections.ts';
+import type { Connection } from './connection.ts';
+import { Connections } from './connections.ts';
 import { Health, rateLimitServiceName } from './health.ts';
 import { decodeHealthCheckRequest, writeHealthCheckResponse } from './health-codec.ts';
+import { fieldOf, type RequestHead } from './http2/request-head.ts';
 import { decodeRateLimitRequest, writeRateLimitResponse } from './rate-limit-codec.ts';
 import { GrpcError, statusCodes } from './status.ts';
 
-// Of one connection, whatever `pipelineDepth` says: a waiting call takes far more memory than a waiting command of RESP does.
-const concurrentCallsMax = 1000;
+// A peer that vanished without a word is noticed by the kernel's probes.
+const keepAliveMs = 60_000;
 
 export interface GrpcDoorOptions {
   /** Times idle and slow clients. Default: the real one. */
@@ -41,36 +43,25 @@ export function grpcDoor(service: Service, doorSettings: DoorSettings, options: 
     clock: options.clock ?? monotonicClock,
     openCallsMax: options.openCallsMax ?? 20_000,
   };
-  const server = http2Server(settings);
-  const connections = new Connections(server, settings);
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs });
+  const connections = new Connections(server, settings, begin);
   const health = new Health(service, settings, options.watchEveryMs ?? 1000);
   const methods = methodsOf(service, health, settings);
   const hasToken = tokenCheck(settings);
   let isOwnSocket = false;
 
-  server.on('stream', (stream, headers) => {
-    const connection = connections.of(stream.session);
-    if (connection !== undefined && connections.hasRoomFor(connection)) {
-      take(new Call(stream, connection, settings), connection, headers);
-      return;
-    }
-    stream.on('error', (error) => settings.log.debug({ err: error }, 'a gRPC call found no room'));
-    // The one code that tells a client that nothing was done, so that it may ask somebody else.
-    stream.close(constants.NGHTTP2_REFUSED_STREAM);
-  });
-
-  function take(call: Call, connection: Connection, headers: IncomingHttpHeaders): void {
-    const httpStatus = httpStatusOfStranger(headers);
+  function begin(call: Call, connection: Connection, head: RequestHead): void {
+    const httpStatus = httpStatusOfStranger(head);
     if (httpStatus !== undefined) {
       settings.meter.malformed++;
-      call.refuse({ ':status': httpStatus });
+      call.refuse({ ':status': String(httpStatus) });
       return;
     }
     try {
-      const method = methods.get(headers[':path']!);
-      if (method === undefined) throw unknownMethod(headers[':path']);
-      if (method.needsToken && !hasToken(connection, headers.authorization)) throw unauthenticated();
-      call.receive(parseCallHeaders(headers), method.answer);
+      const method = methods.get(head.path);
+      if (method === undefined) throw unknownMethod(head.path);
+      if (method.needsToken && !hasToken(connection, fieldOf(head, 'authorization'))) throw unauthenticated();
+      call.receive(parseCallHeaders(head), method.answer);
     } catch (error) {
       call.fail(error);
     }
@@ -120,28 +111,6 @@ function methodsOf(service: Service, health: Health, { limits }: DoorSettings): 
   ]);
 }
 
-function http2Server({ limits, tls, log }: DoorSettings): Http2Server {
-  const options = {
-    settings: { maxConcurrentStreams: Math.min(limits.pipelineDepth, concurrentCallsMax), enablePush: false },
-    // A peer that vanished without a word is noticed by the kernel.
-    keepAlive: true,
-  };
-  if (tls === undefined) return createServer(options);
-  const { cert, key, ca } = tls;
-  const server = createSecureServer({
-    ...options,
-    cert,
-    key,
-    ...(ca && { ca, requestCert: true, rejectUnauthorized: true }),
-    minVersion: 'TLSv1.2',
-    handshakeTimeout: limits.requestMs,
-  });
-  server.on('tlsClientError', (error) => log.debug({ err: error }, 'a TLS handshake at the gRPC door failed'));
-  // Speaks TLS, but not HTTP/2 inside.
-  server.on('unknownProtocol', (socket) => socket.destroy());
-  return server;
-}
-
 function tokenCheck({ tokens, meter }: DoorSettings): (connection: Connection, header: string | undefined) => boolean {
   return (connection, header) => {
     if (!tokens.areNeeded) return true;
@@ -158,7 +127,7 @@ function tokenCheck({ tokens, meter }: DoorSettings): (connection: Connection, h
   };
 }
 
-function listening(server: Http2Server, on: ListenOn): Promise<void> {
+function listening(server: Server, on: ListenOn): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(on, () => {
@@ -171,6 +140,6 @@ function listening(server: Http2Server, on: ListenOn): Promise<void> {
 const unauthenticated = () =>
   new GrpcError(statusCodes.unauthenticated, 'a token is needed: send the metadata authorization: Bearer <token>');
 
-function unknownMethod(path: string | undefined): GrpcError {
-  return new GrpcError(statusCodes.unimplemented, `there is no method ${JSON.stringify(path?.slice(0, 200) ?? '')}`);
+function unknownMethod(path: string): GrpcError {
+  return new GrpcError(statusCodes.unimplemented, `there is no method ${JSON.stringify(path.slice(0, 200))}`);
 }

@@ -2,6 +2,8 @@
  * Appends replies to one buffer that goes out in one write. RESP2, and RESP3 where the client said HELLO 3. All connections of a
  * thread share one writer: whoever writes takes what it wrote in the same turn.
  */
+import { OutputBuffer } from '../service/output-buffer.ts';
+
 const CR = 13;
 const LF = 10;
 const ZERO = 0x30;
@@ -13,52 +15,21 @@ const MAP = 0x25;
 const SET = 0x7e;
 const VERBATIM = 0x3d;
 
-const firstBytes = 64 * 1024;
 // The longest number that is written digit by digit, with what stands around it. All of those fit 31 bits, for which the
 // processor has the fastest arithmetic.
 const numberBytes = 24;
 const smallBelow = 1_000_000_000;
 const largestInteger = 2n ** 63n - 1n;
 
-/** The part of a socket that takes replies. */
-export interface ReplySink {
-  readonly writableLength: number;
-  /** Under TLS it is never done at once. */
-  readonly encrypted?: boolean;
-  write(bytes: Buffer): boolean;
-}
-
-export class ReplyWriter {
+export class ReplyWriter extends OutputBuffer {
   /** Of the client that is being answered. */
   isResp3 = false;
-  /** Bytes that were written and not taken. */
-  length = 0;
-  private buffer = Buffer.allocUnsafeSlow(firstBytes);
-
-  /** Everything that was written, into the socket. */
-  flush(sink: ReplySink): void {
-    if (this.length === 0) return;
-    const written = this.buffer.subarray(0, this.length);
-    // A socket that has not yet got rid of the last reply keeps this one, too, so it gets a buffer that is no larger than it is.
-    const isBusy = sink.writableLength > 0 || sink.encrypted === true;
-    sink.write(isBusy ? Buffer.from(written) : written);
-    this.length = 0;
-    // Nothing left to send: the kernel has it, and the buffer is ours again.
-    const isKept = !isBusy && sink.writableLength > 0;
-    if (isKept || this.buffer.length > firstBytes) this.buffer = Buffer.allocUnsafeSlow(firstBytes);
-  }
 
   /** Takes what was written after `mark` back out, as a buffer of its own. */
   cut(mark: number): Buffer {
     const written = Buffer.from(this.buffer.subarray(mark, this.length));
     this.length = mark;
     return written;
-  }
-
-  /** Replies that were cut out before. */
-  append(replies: Buffer): void {
-    this.reserve(replies.length);
-    this.length += replies.copy(this.buffer, this.length);
   }
 
   integer(value: number): void {
@@ -165,13 +136,6 @@ export class ReplyWriter {
     const isBeyond = Math.abs(value) >= 2 ** 63;
     const within = isBeyond ? (value > 0 ? largestInteger : -largestInteger) : BigInt(Math.trunc(value));
     this.line(String.fromCharCode(kind), String(within));
-  }
-
-  private reserve(bytes: number): void {
-    if (this.length + bytes <= this.buffer.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.length + bytes));
-    this.buffer.copy(larger, 0, 0, this.length);
-    this.buffer = larger;
   }
 }
 

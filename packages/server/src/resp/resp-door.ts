@@ -1,10 +1,10 @@
 /** The door for clients of Redis: it listens, counts who comes in, and ends what takes too long. */
 import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
 import { threadId } from 'node:worker_threads';
 import { type Clock, monotonicClock } from 'sluice';
 import type { Door, DoorSettings, ListenOn } from '../service/door.ts';
 import type { Service } from '../service/service.ts';
+import { tlsHandshakes } from '../service/tls-handshakes.ts';
 import { type Command, CommandTable } from './command.ts';
 import { applyCommand } from './commands/apply.ts';
 import { clientCommand } from './commands/client.ts';
@@ -73,24 +73,7 @@ export function respDoor(
   };
 
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMs }, accept);
-  // It never listens itself: it is handed the sockets that were counted.
-  const tlsServer =
-    tls &&
-    createTlsServer(
-      {
-        cert: tls.cert,
-        key: tls.key,
-        ...(tls.ca && { ca: tls.ca, requestCert: true, rejectUnauthorized: true }),
-        minVersion: 'TLSv1.2',
-        handshakeTimeout: limits.requestMs,
-      },
-      serve,
-    );
-  tlsServer?.on('tlsClientError', (error, socket) => {
-    meter.malformed += 1;
-    log.debug({ err: error }, 'TLS handshake failed');
-    socket.destroy();
-  });
+  const tlsServer = tls && tlsHandshakes(tls, settings, serve);
 
   function accept(socket: Socket): void {
     if (context.isDraining) {

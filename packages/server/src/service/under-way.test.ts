@@ -24,6 +24,7 @@ describe('UnderWay', () => {
           else expected.delete(one.name);
           expect(underWay.count).toBe(expected.size);
           expect(seen(underWay)).toEqual([...expected].sort());
+          expect(underWay.find(({ name }) => name === one.name)).toBe(expected.has(one.name) ? one : undefined);
         }
       }),
     );

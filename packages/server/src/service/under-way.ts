@@ -33,6 +33,10 @@ export class UnderWay<Member extends Placed> {
     this.#members[member.place] = last;
   }
 
+  find(isWanted: (member: Member) => boolean): Member | undefined {
+    return this.#members.find(isWanted);
+  }
+
   /** Each once that is there now and has not left when its turn comes. */
   *[Symbol.iterator](): Iterator<Member> {
     for (const member of [...this.#members]) if (this.#has(member)) yield member;
