@@ -35,7 +35,7 @@ export function settings(values: Readonly<Record<number, number>> = {}): Buffer 
 /** `:method: POST`, `:scheme: http`, `:path: /`, by their numbers. */
 export const requestBlock = Buffer.of(0x83, 0x86, 0x84);
 
-export const headers = (streamId: number, block = requestBlock, flags: number = frameFlags.endHeaders) =>
+export const headers = (streamId: number, block: Buffer = requestBlock, flags: number = frameFlags.endHeaders) =>
   frame(frameTypes.headers, flags, streamId, block);
 
 export const data = (streamId: number, bytes: Buffer | string, isLast = false) =>
