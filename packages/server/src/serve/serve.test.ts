@@ -236,7 +236,7 @@ it.each([1, 2])('says as much as a reload asks for, in %i threads', async (worke
     socket.on('error', () => {});
     socket.end('GET / HTTP/1.1\r\n\r\n');
     await new Promise((resolve) => socket.once('close', resolve).resume());
-    return service.log().includes('a gRPC connection ended with an error');
+    return service.log().includes('a gRPC connection broke the protocol');
   });
 });
 
