@@ -44,9 +44,9 @@ const entries = [
     name: 'everything',
     source: `export * from 'sluice'; export * from 'sluice/http';`,
     goalBytes: 12_000,
-    ceilingBytes: 39_650,
+    ceilingBytes: 39_850,
   },
-  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_500 },
+  { name: 'one algorithm with a limiter', source: oneAlgorithm('gcra'), goalBytes: 3_000, ceilingBytes: 14_750 },
   {
     name: 'one algorithm, small limiter',
     source: oneAlgorithm('gcra').replaceAll('limiter', 'smallLimiter'),
@@ -56,12 +56,12 @@ const entries = [
   {
     name: 'rules with gcra',
     source: `import { gcra, rules } from 'sluice'; export { gcra, rules };`,
-    ceilingBytes: 17_300,
+    ceilingBytes: 17_500,
   },
   {
     name: 'fetch middleware with gcra',
     source: `import { gcra } from 'sluice'; import { rateLimit } from 'sluice/fetch'; export { gcra, rateLimit };`,
-    ceilingBytes: 34_500,
+    ceilingBytes: 34_750,
   },
   {
     name: 'resilientFetch',

@@ -69,20 +69,26 @@ export class DirectCheck implements DirectChecks {
     return waitMs === notDirect ? undefined : waitMs === 0;
   }
 
-  /** Short, with what happens seldom elsewhere: so the engine takes all of a plain call of a recent key into its caller. */
+  /**
+   * Short, with what happens seldom elsewhere: so the engine takes all of a plain call of a recent key into its caller.
+   *
+   * The clock is read before the key is looked for. A processor that reads it first waits for all that it has asked of memory: afterwards, that
+   * would be the row, which the next call's key can be fetched beside.
+   */
   private callKey(key: string, cost: number): number {
+    const nowMs = this.moments.read(this.table.isStrict);
     if (!this.isPlain(cost)) return this.callAny(key, cost);
     const at = this.table.rows.findRecent(key);
-    return at < 0 ? this.callOther(key, cost) : this.step(at, cost);
+    return at < 0 ? this.callOther(key, cost, nowMs) : this.step(at, cost, nowMs);
   }
 
   private callAny(key: string, cost: number): number {
-    return this.call(key, this.table.rows.find(key), cost);
+    return this.callAtLength(key, this.table.rows.find(key), cost);
   }
 
   /** A key that is not among the recent ones. */
-  private callOther(key: string, cost: number): number {
-    return this.call(key, this.table.rows.findOther(key), cost);
+  private callOther(key: string, cost: number, nowMs: number): number {
+    return this.callAt(key, this.table.rows.findOther(key), cost, nowMs);
   }
 
   /** The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind. */
@@ -91,13 +97,13 @@ export class DirectCheck implements DirectChecks {
   }
 
   /** Asks and charges the row found last. */
-  private step(at: number, cost: number): number {
-    const { step, rows, numbers, isStrict } = this.table;
+  private step(at: number, cost: number, nowMs: number): number {
+    const { step, rows, numbers } = this.table;
     const { cells } = rows;
     // For `decide`. A reference costs the collector's attention each time it is written.
     if (this.cells !== cells) this.cells = cells;
     this.at = at;
-    return step!(cells, at, numbers, cost, this.moments.read(isStrict));
+    return step!(cells, at, numbers, cost, nowMs);
   }
 
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {
@@ -111,17 +117,16 @@ export class DirectCheck implements DirectChecks {
   }
 
   private callBytes(bytes: Uint8Array, start: number, end: number, cost: number): number {
-    const { rows } = this.table;
+    const { rows, isStrict } = this.table;
+    const nowMs = this.moments.read(isStrict);
     const at = rows.findBytes(bytes, start, end);
-    if (at >= 0) return this.call('', at, cost);
+    if (at >= 0) return this.callAt('', at, cost, nowMs);
     if (rows.isKnownByHash && this.blocked.size === 0) return this.callHashed(rows.hash.low, rows.hash.high, cost);
-    return this.callText(bytes.subarray(start, end), cost);
+    return this.callText(bytes.subarray(start, end), cost, nowMs);
   }
 
   /** A newcomer of which nothing but the hash is kept: its text is never made. */
   private callHashed(low: number, high: number, cost: number): number {
-    // Before all else: a clock that throws must not leave the next newcomer with this hash.
-    this.moments.read(this.table.isStrict);
     this.low = low;
     this.high = high;
     this.isHashed = true;
@@ -131,16 +136,14 @@ export class DirectCheck implements DirectChecks {
   }
 
   /** Bytes that are no key's yet, or are no UTF-8: then their key has another hash than they. */
-  private callText(bytes: Uint8Array, cost: number): number {
+  private callText(bytes: Uint8Array, cost: number, nowMs: number): number {
     const key = textOf(bytes);
-    return this.call(key, this.table.rows.find(key), cost);
+    return this.callAt(key, this.table.rows.find(key), cost, nowMs);
   }
 
   /** One check that is a batch of its own, of the row found last. */
-  private call(key: string, at: number, cost: number): number {
-    if (at >= 0 && this.isPlain(cost)) return this.step(at, cost);
-    this.moments.read(this.table.isStrict);
-    return this.callAtLength(key, at, cost);
+  private callAt(key: string, at: number, cost: number, nowMs: number): number {
+    return at >= 0 && this.isPlain(cost) ? this.step(at, cost, nowMs) : this.callAtLength(key, at, cost);
   }
 
   private callAtLength(key: string, at: number, cost: number): number {

@@ -184,6 +184,37 @@ describe.each(modes)('rows with %s keys', (mode) => {
     expect(placesOf(rows)).toBeLessThan(count / 100);
   });
 
+  it('are moved a few at a time as they become more, into what others have grown out of', () => {
+    const rows = new Rows('name', 2, mode, seed);
+    const { segments, spares } = rows as unknown as { segments: readonly Segment[]; spares: readonly Segment[] };
+    const arrays = () => new Set(segments.map(({ cells }) => cells));
+    const known = new Set<unknown>();
+    let before = arrays();
+    let mostMoved = 0;
+    let reused = 0;
+    for (let i = 0; i < 600_000; i += 1) {
+      rows.set(keyOf(i), Float64Array.of(i, -i));
+      if (i % 4000 !== 0) continue;
+      const now = arrays();
+      const others = [...now].filter((cells) => !before.has(cells));
+      // From here on, each time about one key has come for each hundred that were there.
+      if (i > 300_000) mostMoved = Math.max(mostMoved, others.length / now.size);
+      reused += others.filter((cells) => known.has(cells)).length;
+      before = now;
+      for (const cells of now) known.add(cells);
+      expect(spares.reduce((places, { capacity }) => places + capacity, 0)).toBeLessThanOrEqual(rows.size / 16);
+      for (const { used, keys = [] } of spares) expect([used, keys.join('')]).toEqual([0, '']);
+    }
+    expect(mostMoved).toBeLessThan(0.25);
+    expect(reused).toBeGreaterThan(20);
+    let wrong = 0;
+    for (let i = 0; i < rows.size; i += 1) {
+      const at = rows.find(keyOf(i));
+      if (rows.cells[at] !== i) wrong += 1;
+    }
+    expect(wrong).toBe(0);
+  });
+
   it('are found by keys that come again and again, among any number that do not', () => {
     const rows = new Rows('name', 1, mode, seed);
     for (let i = 0; i < 40_000; i += 1) rows.set(keyOf(i), Float64Array.of(i));

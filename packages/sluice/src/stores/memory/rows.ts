@@ -2,12 +2,16 @@
  * The cells of many keys in flat numbers: a hash table cut into segments, each an open-addressed array of its own.
  *
  *      hash ──► 64 bits: high, low
- *      directory[first bits of high] ──► segment: │ low high │ cells │ low high │ cells │ · │ low high │ cells │
- *                                                   place = low * capacity / 2^32, or the next free one
+ *      directory[first bits of bend(high)] ──► segment: │ low high │ cells │ low high │ cells │ · │ low high │ cells │
+ *                                                         place = low * capacity / 2^32, or the next free one
  *
- * A segment that fills up is copied into one a little larger; at its largest it is split in two by the next bit of `high`
+ * A segment that fills up is copied into one a little larger; at its largest it is split in two by the next bit
  * (extendible hashing). No call ever pays for more than one segment, and whatever the number of keys, little room is idle.
  * The hash and the cells lie side by side: a check touches one place in memory.
+ *
+ * Some segments get twice as many keys as others (`bend`). Were all as full as one another, all would grow at the same time: calls would
+ * be slow one after another for a while, and what they have outgrown would wait for the garbage collector, since nobody needs that size
+ * any more. As it is, there are segments of each size at each time, and what one has outgrown is the next one's.
  *
  * With exact keys the key's text is kept too, and compared. With fingerprints the 64 bits are the key: of n keys two are
  * taken for one another with a probability of about n * n / 2^65, and such a pair shares one row.
@@ -30,6 +34,8 @@ const growth = 1.15;
 const fullest = 0.8;
 // Places after the last: one for each row that was pushed on. A segment whose rows need more grows.
 const tail = 48;
+// Outgrown segments that are kept have one place for so many keys at the most.
+const keysPerSparePlace = 16;
 
 export class Rows {
   size = 0;
@@ -43,9 +49,12 @@ export class Rows {
   private readonly stride: number;
   private readonly segments: Segment[];
   private readonly recent = new RecentKeys();
-  /** By the first `depth` bits of `high`. */
+  /** By the first `depth` bits of `bend(high)`. */
   private directory: Segment[];
   private depth = 0;
+  /** Outgrown segments, empty, for the next of their size; the oldest first. */
+  private readonly spares: Segment[] = [];
+  private sparePlaces = 0;
   // The place of the row found last.
   private segment: Segment;
   private place = 0;
@@ -263,7 +272,7 @@ export class Rows {
   /** Finds the key whose hash was taken last; where there is none, the place it would have. */
   private probe(key: string | undefined, bytes?: Uint8Array, start = 0, end = 0): number {
     const { low, high } = this.hash;
-    const segment = this.directory[(high >>> 1) >>> (31 - this.depth)]!;
+    const segment = this.directory[bend(high) >>> (31 - this.depth)]!;
     const { hashes, keys } = segment;
     const step = 2 * this.stride;
     let place = ((low >>> 16) * segment.capacity) >>> 16;
@@ -338,7 +347,15 @@ export class Rows {
     return own ? own[place]! : cells.slice(at + 1, at + this.stride);
   }
 
+  /** An empty segment. */
   private segmentOf(depth: number, capacity: number): Segment {
+    const known = this.spares.findIndex((spare) => spare.capacity === capacity);
+    if (known >= 0) {
+      const [spare] = this.spares.splice(known, 1) as [Segment];
+      this.sparePlaces -= capacity;
+      spare.depth = depth;
+      return spare;
+    }
     const places = capacity + tail;
     const cells = new Float64Array(places * this.stride);
     return {
@@ -352,6 +369,21 @@ export class Rows {
       own: this.isOwn ? new Array<Float64Array>(places).fill(nothing) : undefined,
       seats: undefined,
     };
+  }
+
+  /** Keeps an outgrown segment for the next one of its size, if that is not too much room for nothing. */
+  private spare(segment: Segment): void {
+    const { capacity, cells, keys, own } = segment;
+    const most = this.size / keysPerSparePlace - capacity;
+    while (this.sparePlaces > most && this.spares.length > 0) this.sparePlaces -= this.spares.shift()!.capacity;
+    if (this.sparePlaces > most) return;
+    cells.fill(0);
+    keys?.fill('');
+    own?.fill(nothing);
+    segment.seats = undefined;
+    segment.used = 0;
+    this.spares.push(segment);
+    this.sparePlaces += capacity;
   }
 
   private makeRoom(segment: Segment): void {
@@ -369,14 +401,14 @@ export class Rows {
   private copy(from: Segment, depth: number, bit: number, capacity: number): Segment {
     const to = this.segmentOf(depth, capacity);
     if (from.seats) to.seats = new Uint16Array(capacity + tail);
-    const lastBit = depth === from.depth ? 0 : 1 << (32 - depth);
+    const lastBit = depth === from.depth ? 0 : bitAt(depth);
     if (this.fill(to, from, lastBit, bit === 0 ? 0 : lastBit)) return to;
     // Where keys fall is chance, and these do not fit into so few places.
     return this.copy(from, depth, bit, Math.ceil(capacity * growth) + tail);
   }
 
   /**
-   * Puts the rows whose `lastBit` of `high` is `bit` into an empty segment; false where they do not fit.
+   * Puts the rows that have `bit` as this bit of where they belong into an empty segment; false where they do not fit.
    *
    * A table that is filled quickly grows large before the engine has compiled this, and a call waits for all of it: so it reads
    * no field twice.
@@ -393,7 +425,7 @@ export class Rows {
     let used = 0;
     for (let old = 0; old < fromEnd; old += step) {
       const high = fromHashes[old + 1]!;
-      if (high === 0 || (high & lastBit) !== bit) continue;
+      if (high === 0 || (bend(high) & lastBit) !== bit) continue;
       const low = fromHashes[old]!;
       let at = (((low >>> 16) * capacity) >>> 16) * step;
       while (hashes[at + 1] !== 0) at += step;
@@ -439,10 +471,25 @@ export class Rows {
     const count = 2 ** (this.depth - old.depth);
     for (let i = 0; i < count; i += 1) this.directory[from + i] = i < count / 2 ? first : second!;
     this.segment = first;
+    this.spare(old);
   }
 }
 
 const nothing = new Float64Array(0);
+
+/**
+ * The 31 bits by which rows are told apart between segments. Near 0 they are rarer than they would be by chance alone, and near the end twice as
+ * frequent as there: `u + 0.34 u (1 - u)` of what would be even, nearly a logarithm, so that no size of segments is more frequent than another.
+ */
+function bend(high: number): number {
+  const even = high >>> 16;
+  return (high >>> 1) + Math.imul(Math.imul(even, 0xffff - even) >>> 6, 11);
+}
+
+/** The bit that tells the halves of a segment apart which are split at this depth. */
+function bitAt(depth: number): number {
+  return 1 << (31 - depth);
+}
 
 /** The capacity for so many rows, with some to come. */
 function capacityFor(rows: number): number {

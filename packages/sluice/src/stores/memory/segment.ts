@@ -1,7 +1,7 @@
 /** A part of a table: an open-addressed array of rows. */
 export interface Segment {
-  /** How many first bits of `high` all of its keys have in common. */
-  readonly depth: number;
+  /** How many first bits all of its keys have in common. */
+  depth: number;
   /** Places where a key can belong. A few more follow for those that are pushed on from the last ones. */
   readonly capacity: number;
   used: number;
