@@ -245,7 +245,8 @@ async function sharedMemoryFor(
   log: ServiceLog,
 ): Promise<SharedMemoryStore | undefined> {
   if (store.type !== 'memory' || (workers === 1 && snapshot === undefined)) return undefined;
-  const fresh = sharedMemoryStore({ maxKeys: store.maxKeys });
+  // A bucket is two numbers, and a place with room for no more is a line of the processor's cache.
+  const fresh = sharedMemoryStore({ maxKeys: store.maxKeys, cellsPerKey: 2 });
   if (snapshot !== undefined) await removeLeftovers(throttlePath(snapshot.path));
   const bytes = snapshot && (await readBytes(throttlePath(snapshot.path)));
   if (snapshot === undefined || bytes === undefined) return fresh;

@@ -54,7 +54,7 @@ export const groupSize = 128;
 // Groups are filled by two thirds when all keys are there: chance then seldom overfills one.
 const fill = 2 / 3;
 
-const magic = 0x51_1c_e0_02;
+const magic = 0x51_1c_e0_03;
 
 export interface Layout {
   readonly buffer: SharedArrayBuffer;

@@ -98,8 +98,10 @@ export class Places {
   /** Reads a locked place; false when it is torn. */
   read(at: number, token: number, image: Image): boolean {
     const { words, stride } = this.layout;
-    for (let i = 0; i < stride; i += 1) image.words[i] = words[at + i]!;
-    return image.words[SUM] === this.sumOf(image, token - 1);
+    const copy = image.words;
+    const end = Math.min(stride, endOf(words[at + LENGTH]!));
+    for (let i = 0; i < end; i += 1) copy[i] = words[at + i]!;
+    return copy[SUM] === this.sumOf(image, token - 1);
   }
 
   /** Writes a locked place and gives it back; false when its lock was broken meanwhile, and with it what was written. */
@@ -107,7 +109,7 @@ export class Places {
     const { words } = this.layout;
     const sum = this.sumOf(image, token + 1);
     if (Atomics.load(words, at + LOCK) !== token) return false;
-    const end = 2 * (FIRST_CELL + image.words[LENGTH]!);
+    const end = endOf(image.words[LENGTH]!);
     words[at + POLICY] = image.words[POLICY]!;
     words[at + LENGTH] = image.words[LENGTH]!;
     // Not the block: only `block` and `reset` write it.
@@ -254,14 +256,29 @@ export class Places {
     return this.layout.places + this.groupOf(high) * groupSize * this.layout.stride;
   }
 
-  /** The block is left out: only `block` and `reset` write it, and no torn row may lose it. */
+  /**
+   * The block is left out: only `block` and `reset` write it, and no torn row may lose it. Two sums that know nothing of one another until the end: a
+   * processor takes both at once.
+   */
   private sumOf({ words }: Image, lock: number): number {
-    let sum = lock;
-    for (let i = LOW; i <= LENGTH; i += 1) sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
-    const end = Math.min(words.length, 2 * (FIRST_CELL + words[LENGTH]!));
-    for (let i = 2 * RECEIPTS_FROM; i < end; i += 1) sum = Math.imul(sum ^ words[i]!, 0x9e3779b1) ^ (sum >>> 15);
-    return sum;
+    let even = mix(mix(lock, words[LOW]!), words[POLICY]!);
+    let odd = mix(mix(~lock, words[HIGH]!), words[LENGTH]!);
+    const end = Math.min(words.length, endOf(words[LENGTH]!));
+    for (let i = 2 * RECEIPTS_FROM; i < end; i += 2) {
+      even = mix(even, words[i]!);
+      odd = mix(odd, words[i + 1]!);
+    }
+    return mix(even, odd);
   }
+}
+
+function mix(sum: number, word: number): number {
+  return Math.imul(sum ^ word, 0x9e3779b1) ^ (sum >>> 15);
+}
+
+/** The word after the last of so many cells. */
+function endOf(length: number): number {
+  return 2 * (FIRST_CELL + length);
 }
 
 /** Where a place's floating-point numbers begin. */

@@ -75,9 +75,14 @@ export class SharedCheck implements DirectChecks {
       places.putBack(at, token);
       return notDirect;
     }
-    const waitMs = algorithm.wait(floats, FIRST_CELL, numbers, cost, nowMs, Number.POSITIVE_INFINITY);
-    const delayMs = waitMs === 0 && algorithm.delay ? algorithm.delay(floats, FIRST_CELL, numbers, cost, nowMs) : 0;
-    if (waitMs === 0) algorithm.charge(floats, FIRST_CELL, numbers, cost, nowMs);
+    let waitMs: number;
+    let delayMs = 0;
+    if (table.step) waitMs = table.step(floats, FIRST_CELL, numbers, cost, nowMs);
+    else {
+      waitMs = algorithm.wait(floats, FIRST_CELL, numbers, cost, nowMs, Number.POSITIVE_INFINITY);
+      if (waitMs === 0 && algorithm.delay) delayMs = algorithm.delay(floats, FIRST_CELL, numbers, cost, nowMs);
+      if (waitMs === 0) algorithm.charge(floats, FIRST_CELL, numbers, cost, nowMs);
+    }
     if (isDecided) this.decide(waitMs, delayMs, nowMs);
     // A lock that was broken meanwhile: this thread was taken for dead, and what it wrote does not count.
     return places.write(at, token, this.image) ? waitMs : notDirect;
