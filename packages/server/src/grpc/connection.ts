@@ -6,7 +6,8 @@
  *                                                               ├──► a broken protocol: GOAWAY ─────────► closed
  *                                                               └──► drain: GOAWAY, calls are finished ─► closed
  *
- * A client that takes no answers is not read from until it does, so that what it may hold here is bounded.
+ * A client that takes no answers is not read from until it does, so that what it may hold here is bounded. One that asks for much at once is read from in
+ * turns with the others.
  */
 import type { Socket } from 'node:net';
 import { UnderWay } from '../service/under-way.ts';
@@ -24,6 +25,9 @@ const lingerMs = 500;
 
 // Answers that a client has not taken: beyond this nothing more is read from it.
 const unsentBytesMax = 256 * 1024;
+
+// How long a client is listened to at once, while others wait. Some hundred calls, or one that has to be unpacked first.
+const turnMs = 2;
 
 export class Connection implements SessionOwner {
   readonly #socket: Socket;
@@ -46,6 +50,8 @@ export class Connection implements SessionOwner {
   /** Since when the client says nothing more. It may still take answers, or be gone. */
   #halfClosedSinceMs: number | undefined;
   #linger: NodeJS.Timeout | undefined;
+  #turnSinceMs = 0;
+  #nextTurn: NodeJS.Immediate | undefined;
 
   constructor(socket: Socket, context: GrpcContext) {
     this.#socket = socket;
@@ -56,7 +62,7 @@ export class Connection implements SessionOwner {
     // Else Node ends our half with the client's, before the answers that come later.
     socket.allowHalfOpen = true;
     socket.on('data', (chunk) => this.#receive(chunk));
-    socket.on('drain', () => socket.resume());
+    socket.on('drain', () => this.#readOn());
     socket.on('end', () => this.#halfClose());
     socket.on('close', () => {
       clearTimeout(this.#linger);
@@ -70,6 +76,10 @@ export class Connection implements SessionOwner {
 
   get openStreams(): number {
     return this.#calls.count;
+  }
+
+  get wantsMore(): boolean {
+    return !this.#isBehind() && this.#context.clock.now() - this.#turnSinceMs < turnMs;
   }
 
   takes(stream: Stream, head: RequestHead): boolean {
@@ -154,8 +164,27 @@ export class Connection implements SessionOwner {
   }
 
   #receive(chunk: Buffer): void {
-    this.#session.receive(chunk);
-    if (this.#socket.writableLength > unsentBytesMax) this.#socket.pause();
+    this.#turnSinceMs = this.#context.clock.now();
+    const taken = this.#session.receive(chunk);
+    if (taken === chunk.length && this.wantsMore) return;
+    this.#socket.pause();
+    if (taken < chunk.length) this.#socket.unshift(chunk.subarray(taken));
+    // Else 'drain' follows.
+    if (!this.#isBehind()) this.#readOn();
+  }
+
+  /** The client has not taken its answers. */
+  #isBehind(): boolean {
+    return this.#socket.writableLength > unsentBytesMax;
+  }
+
+  /** Once the others had their turn: what a socket takes at once it drains at once, and that would be before them. */
+  #readOn(): void {
+    if (!this.#socket.isPaused()) return;
+    this.#nextTurn ??= setImmediate(() => {
+      this.#nextTurn = undefined;
+      this.#socket.resume();
+    });
   }
 
   #halfClose(): void {

@@ -20,7 +20,13 @@ import {
 } from './grpc-door.test-support.ts';
 import { fieldBlock } from './http2/field-block.ts';
 import { clientPreface, frameFlags, frameTypes } from './http2/frame.ts';
-import { endOfRequest, frame as http2Frame, numbers, settings as settingsFrame } from './http2/session.test-support.ts';
+import {
+  endOfRequest,
+  frame as http2Frame,
+  numbers,
+  settings as settingsFrame,
+  windowOf,
+} from './http2/session.test-support.ts';
 
 const message = shouldRateLimitMethod.requestSerialize(request('user', '42'));
 const body = frame(message);
@@ -440,6 +446,58 @@ describe('a client that', () => {
       if (told.includes('RateLimit-Remaining')) break;
     }
     expect(told).toContain('the metadata of a call must be at most 65536 bytes, counting 32 for each field, got more');
+  });
+
+  describe('asks for much at once', () => {
+    const room = http2Frame(frameTypes.windowUpdate, 0, 0, numbers(2 ** 30));
+    const calls = (count: number) => Buffer.concat(Array.from({ length: count }, (_, index) => call(2 * index + 1)));
+
+    test('has it in turns with the others, however long an answer takes', async () => {
+      const clock = new TestClock(0);
+      const service = new LimitingService();
+      let asked = 0;
+      const { port } = await openDoor(
+        {
+          shouldRateLimit: (message) => {
+            asked += 1;
+            clock.advance(1);
+            return service.shouldRateLimit(message);
+          },
+        },
+        { options: { clock } },
+      );
+      const socket = await tcp(port);
+      socket.resume();
+      socket.write(Buffer.concat([greeting, room, calls(500)]));
+      let askedMost = 0;
+      while (asked < 500) {
+        const askedBefore = asked;
+        await new Promise((resolve) => setImmediate(resolve));
+        askedMost = Math.max(askedMost, asked - askedBefore);
+      }
+      expect(askedMost).toBeLessThan(10);
+    });
+
+    test('and takes no answers is given no more of them than it may leave', async () => {
+      let asked = 0;
+      const responseHeadersToAdd = [{ key: 'large', value: 'x'.repeat(60_000) }];
+      const { port } = await openDoor(
+        {
+          shouldRateLimit: () => {
+            asked += 1;
+            return { overallCode: 'OK', statuses: [], responseHeadersToAdd, requestHeadersToAdd: [] };
+          },
+        },
+        { options: { clock: new TestClock(0) } },
+      );
+      const socket = await tcp(port);
+      socket.pause();
+      socket.write(Buffer.concat([greeting, settingsFrame(windowOf(2 ** 31 - 1)), room, calls(300)]));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(asked).toBeLessThan(300);
+      socket.resume();
+      await vi.waitFor(() => expect(asked).toBe(300));
+    });
   });
 
   test('does not take its answers is not read from, until it does', async () => {

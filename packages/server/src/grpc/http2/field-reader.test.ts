@@ -141,6 +141,7 @@ test('requests of another implementation arrive as they were sent', async () => 
       { streamsMax: 1000, windowBytes: 65_535 },
       {
         openStreams: 0,
+        wantsMore: true,
         takes(stream, head) {
           heads.push(head);
           stream.reader = { received() {}, receivedAll: () => stream.refuse(ok), closed() {} };

@@ -67,6 +67,7 @@ export class Conversation {
   greetings = 0;
   openStreams = 0;
   hasRoom = true;
+  wantsMore = () => true;
   /** What is done with each request that is whole. */
   answer: (stream: Stream) => void = () => undefined;
   readonly #writer = new FrameWriter();
@@ -81,6 +82,9 @@ export class Conversation {
       {
         get openStreams() {
           return conversation.openStreams;
+        },
+        get wantsMore() {
+          return conversation.wantsMore();
         },
         takes: (stream, head) => this.hasRoom && this.#take(stream, head),
         takesTooLong: (stream) => void this.#take(stream, undefined),
@@ -123,7 +127,9 @@ export class Conversation {
   }
 
   say(...frames: readonly Buffer[]): this {
-    this.session.receive(Buffer.concat(frames));
+    let rest = Buffer.concat(frames);
+    do rest = rest.subarray(this.session.receive(rest));
+    while (rest.length > 0);
     return this;
   }
 

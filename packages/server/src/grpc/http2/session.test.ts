@@ -359,6 +359,22 @@ describe('an answer', () => {
   });
 });
 
+describe('a client that says much at once', () => {
+  test('is listened to as long as is wanted, and again where it was left', () => {
+    const conversation = greeted();
+    const ping = frame(frameTypes.ping, 0, 0, '0102030405060708');
+    const bytes = Buffer.concat([ping, ping, ping, ping, ping.subarray(0, 12)]);
+    let wanted = 3;
+    conversation.wantsMore = () => wanted-- > 0;
+    expect(conversation.session.receive(bytes)).toBe(3 * ping.length);
+    expect(conversation.session.receive(bytes.subarray(3 * ping.length))).toBe(0);
+    wanted = 10;
+    expect(conversation.session.receive(bytes.subarray(3 * ping.length))).toBe(ping.length + 12);
+    conversation.say(ping.subarray(12));
+    expect(conversation.toldInWords()).toEqual(Array(5).fill('ping 0 0102030405060708 answer'));
+  });
+});
+
 describe('streams', () => {
   test('beyond those at once are refused, and there is room again when one has ended', () => {
     const conversation = greeted({ streamsMax: 2 });

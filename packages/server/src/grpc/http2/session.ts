@@ -13,7 +13,7 @@
  *      streams at once, of which those count that still wait for an answer after they were reset      `streamsMax`
  *      a header block, and the fields that it unpacks to                                              `headerBlockBytesMax`, `fieldListBytesMax`
  *      a body in pieces                                                                               the reader
- *      answers to PING and SETTINGS                                                                   whoever reads from the socket stops while they pile up
+ *      what it is told and does not take, and how long the others wait for their turn                 the owner, who is asked before each frame
  */
 import type { OutputSink } from '../../service/output-buffer.ts';
 import { UnderWay } from '../../service/under-way.ts';
@@ -47,6 +47,8 @@ export interface SessionLimits {
 
 export interface SessionOwner {
   readonly openStreams: number;
+  /** Asked before each frame: a socket brings thousands of them at once, each may be a call, and an answer a hundred times as long. */
+  readonly wantsMore: boolean;
   /** Gives it a reader. False: there is no room for it, and the client may ask somebody else. */
   takes(stream: Stream, head: RequestHead): boolean;
   /** Gives it a reader, too, which says that the header list is longer than `fieldListBytesMax`. */
@@ -116,28 +118,33 @@ export class Session implements StreamCarrier {
 
   // --- Bytes ---
 
-  receive(chunk: Buffer): void {
-    if (this.#isOver) return;
+  /** Says how many of the bytes it took. The rest are to be given again when the owner wants more. */
+  receive(chunk: Buffer): number {
+    if (this.#isOver) return chunk.length;
+    let taken = chunk.length;
     try {
-      this.#read(chunk);
+      taken = this.#read(chunk);
     } catch (error) {
       if (!(error instanceof BrokenProtocol)) throw error;
       this.#break(error);
     }
     this.#writer.send();
+    return taken;
   }
 
-  #read(chunk: Buffer): void {
+  #read(chunk: Buffer): number {
     let at = 0;
     if (!this.#hasPreface) at = this.#readPreface(chunk);
     if (this.#hasPreface && this.#partialBytes > 0) at = this.#readPartial(chunk, at);
     while (at + frameHeadBytes <= chunk.length && !this.#isOver) {
+      if (!this.#owner.wantsMore) return at;
       const end = at + frameHeadBytes + payloadLength(chunk, at);
       if (end > chunk.length) break;
       this.#readFrame(chunk, at, end);
       at = end;
     }
     if (at < chunk.length && this.#hasPreface) this.#keep(chunk, at, chunk.length);
+    return chunk.length;
   }
 
   #readPreface(chunk: Buffer): number {
