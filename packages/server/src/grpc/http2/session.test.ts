@@ -373,6 +373,27 @@ describe('a client that says much at once', () => {
     conversation.say(ping.subarray(12));
     expect(conversation.toldInWords()).toEqual(Array(5).fill('ping 0 0102030405060708 answer'));
   });
+
+  test('names another window a thousand times in a frame has the windows of its streams moved once', () => {
+    const conversation = greeted({}, windowOf(2));
+    conversation.answer = answerWith(Buffer.alloc(10, 1));
+    conversation.say(headers(1, requestBlock, endOfRequest));
+    conversation.told();
+    const { stream } = conversation.requests[0]!;
+    const moves: number[] = [];
+    let sendBytes = 0;
+    Object.defineProperty(stream, 'sendBytes', {
+      get: () => sendBytes,
+      set: (bytes: number) => {
+        moves.push(bytes - sendBytes);
+        sendBytes = bytes;
+      },
+    });
+    const windows = Array.from({ length: 1000 }, (_, at) => settings(windowOf(at)).subarray(9));
+    conversation.say(frame(frameTypes.settings, 0, 0, Buffer.concat([...windows, settings(windowOf(5)).subarray(9)])));
+    expect(conversation.toldInWords()).toEqual(['settings 0 answer', 'data 1 010101']);
+    expect(moves).toEqual([3, -3]);
+  });
 });
 
 describe('streams', () => {

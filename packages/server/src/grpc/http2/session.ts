@@ -260,21 +260,27 @@ export class Session implements StreamCarrier {
     for (let at = start; at < end; at += settingBytes) {
       this.#applySetting(bytes.readUInt16BE(at), bytes.readUInt32BE(at + 2));
     }
+    // Once: a frame may name another window a thousand times and more, each for all streams.
+    this.#moveWindows(this.#streamSendBytes - streamSendBytes);
     this.#out().frame(frameTypes.settings, frameFlags.acknowledge, 0, Buffer.alloc(0));
     if (!this.#hasSettings) this.#owner.greeted();
     this.#hasSettings = true;
     if (this.#streamSendBytes > streamSendBytes) this.#sendAllMore();
   }
 
+  /** What was sent before counts on: a window may become less than nothing. */
+  #moveWindows(bytes: number): void {
+    if (bytes === 0) return;
+    for (const stream of this.#open) {
+      stream.sendBytes += bytes;
+      if (stream.sendBytes > windowBytesMax) throw tooWide();
+    }
+  }
+
   #applySetting(id: number, value: number): void {
     if (id === settingIds.firstWindowBytes) {
       if (value > windowBytesMax) {
         throw new BrokenProtocol(endCodes.flowControlError, `SETTINGS_INITIAL_WINDOW_SIZE is too large: ${value}`);
-      }
-      // What was sent before counts on: a window may become less than nothing.
-      for (const stream of this.#open) {
-        stream.sendBytes += value - this.#streamSendBytes;
-        if (stream.sendBytes > windowBytesMax) throw tooWide();
       }
       this.#streamSendBytes = value;
     } else if (id === settingIds.headerTableBytes) {
