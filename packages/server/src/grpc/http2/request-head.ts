@@ -13,14 +13,15 @@ export function requestHeadOf(fields: readonly Field[]): RequestHead | undefined
   let path: string | undefined;
   let scheme: string | undefined;
   let authority: string | undefined;
-  let isPseudo = true;
-  for (const { name, value, isAllowed } of fields) {
-    if (!isAllowed) return undefined;
-    if (name.charCodeAt(0) !== 0x3a) {
-      isPseudo = false;
+  let isHead = true;
+  for (const field of fields) {
+    const { name, value } = field;
+    if (!field.isAllowed) return undefined;
+    if (!isPseudo(field)) {
+      isHead = false;
       continue;
     }
-    if (!isPseudo) return undefined;
+    if (!isHead) return undefined;
     if (name === ':method' && method === undefined) method = value;
     else if (name === ':path' && path === undefined) path = value;
     else if (name === ':scheme' && scheme === undefined) scheme = value;
@@ -31,9 +32,11 @@ export function requestHeadOf(fields: readonly Field[]): RequestHead | undefined
   return { method, path, fields };
 }
 
+/** Says what the request is: its method, its path. */
+export const isPseudo = ({ name }: Field) => name.charCodeAt(0) === 0x3a;
+
 /** Trailers have no fields that say what the request is. */
-export const areTrailers = (fields: readonly Field[]) =>
-  fields.every(({ name, isAllowed }) => isAllowed && name.charCodeAt(0) !== 0x3a);
+export const areTrailers = (fields: readonly Field[]) => fields.every((field) => field.isAllowed && !isPseudo(field));
 
 /** The value of a field. Of one that came several times all of them, as a list: no rule says which of them counts, and the list is no valid text. */
 export function fieldOf({ fields }: RequestHead, name: string): string | undefined {

@@ -106,6 +106,12 @@ describe('what breaks the protocol ends the connection with its reason', () => {
     ['DATA with padding and nothing else', [headers(1), frame(DATA, frameFlags.padded, 1)], protocolError],
     ['HEADERS of no stream', [headers(0)], protocolError],
     ['HEADERS of a stream of the server', [headers(2)], protocolError],
+    ['HEADERS that begin a stream after a later one', [headers(5), headers(3)], protocolError],
+    [
+      'HEADERS that begin a stream again',
+      [headers(1, Buffer.of(0x83), endOfRequest), headers(1, requestBlock, endOfRequest)],
+      protocolError,
+    ],
     [
       'HEADERS with more padding than bytes',
       [headers(1, Buffer.of(9, 0x83), frameFlags.endHeaders | frameFlags.padded)],
@@ -273,6 +279,7 @@ describe('what breaks one stream resets it, and the others go on', () => {
       data(1, '00'),
       frame(frameTypes.windowUpdate, 0, 1, numbers(5)),
       frame(frameTypes.reset, 0, 1, numbers(8)),
+      headers(1, fieldBlock({ x: 'y' }), endOfRequest),
     );
     conversation.say(headers(3, requestBlock, endOfRequest));
     expect(conversation.toldInWords()).toEqual(['headers 3 88', 'data 3 68656c6c6f', `headers 3 ${endText} last`]);

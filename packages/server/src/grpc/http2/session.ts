@@ -35,7 +35,7 @@ import {
   windowBytesMax,
 } from './frame.ts';
 import type { FrameWriter } from './frame-writer.ts';
-import { areTrailers, contentLengthOf, type RequestHead, requestHeadOf } from './request-head.ts';
+import { areTrailers, contentLengthOf, isPseudo, type RequestHead, requestHeadOf } from './request-head.ts';
 import { Stream, type StreamCarrier } from './stream.ts';
 
 export interface SessionLimits {
@@ -353,8 +353,11 @@ export class Session implements StreamCarrier {
     const { fields, isTooLong } = this.#fields.read(bytes, start, end);
     if (streamId <= this.#latestStream) {
       const stream = this.#find(streamId);
-      // One that was reset a moment ago; what was still under way means nothing.
-      if (stream === undefined) return;
+      if (stream === undefined) {
+        if (fields.some(isPseudo)) throw protocolError(`HEADERS begin stream ${streamId} after later ones, or again`);
+        // Trailers of one that was reset a moment ago; what was still under way means nothing.
+        return;
+      }
       if (stream.isReceived) this.reset(stream, endCodes.streamClosed);
       else if (!isLast || isTooLong || !areTrailers(fields)) this.reset(stream, endCodes.protocolError);
       else this.#receivedAll(stream);
