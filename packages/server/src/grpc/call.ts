@@ -30,7 +30,12 @@ const unfinishedBodies = 4;
 
 const timerMsMax = 2 ** 31 - 1;
 
-type Use = (call: Call, message: Buffer, headers: CallHeaders) => void;
+/** What is done with a message when it is there, and how long that may be. */
+interface Use {
+  readonly messageBytesMax: number;
+  readonly answer: (call: Call, message: Buffer, headers: CallHeaders) => void;
+}
+
 type Write<Message> = (writer: WireWriter, message: Message) => void;
 
 export class Call implements StreamReader, Placed {
@@ -67,12 +72,12 @@ export class Call implements StreamReader, Placed {
     this.#onClose = listener;
   }
 
-  /** Collects the body and hands on its one message. What `use` throws is the answer. */
+  /** Collects the body and hands on its one message. What `use.answer` throws is the answer. */
   receive(headers: CallHeaders, use: Use): void {
     this.#deadlineMs = this.#sinceMs + headers.timeoutMs;
     this.#headers = headers;
     this.#use = use;
-    this.#body = new RequestBody(this.#settings.limits.bodyBytes);
+    this.#body = new RequestBody(use.messageBytesMax);
   }
 
   /** The one answer of a unary call, now or when it comes. */
@@ -157,7 +162,7 @@ export class Call implements StreamReader, Placed {
     try {
       // Asked before the service is: what nobody waits for any more should not be counted.
       if (this.#deadlineMs !== Number.POSITIVE_INFINITY && this.#leftMs() <= 0) throw deadlineExceeded();
-      this.#use!(this, body.message(this.#headers!.encoding), this.#headers!);
+      this.#use!.answer(this, body.message(this.#headers!.encoding), this.#headers!);
     } catch (error) {
       this.fail(error);
     }

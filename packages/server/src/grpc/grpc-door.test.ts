@@ -242,6 +242,26 @@ describe('what cannot be answered', () => {
     expect(settings.meter.connections).toBe(1);
   });
 
+  test('whoever asks for health, which needs no token, may not send more than a name', async () => {
+    const { address } = await open();
+    const stranger = new Client(address, ChannelCredentials.createInsecure());
+    const asBytes = (length: number) =>
+      Buffer.concat([Buffer.from([0x0a, 0x80 | (length & 127), length >> 7]), Buffer.alloc(length, 'a')]);
+    const codeOf = (length: number) =>
+      new Promise((resolve) => {
+        const path = '/grpc.health.v1.Health/Check';
+        stranger.makeUnaryRequest(
+          path,
+          asBytes,
+          (bytes: Buffer) => bytes,
+          length,
+          (error) => resolve(error?.code),
+        );
+      });
+    expect([await codeOf(1000), await codeOf(1025)]).toEqual([status.NOT_FOUND, status.RESOURCE_EXHAUSTED]);
+    stranger.close();
+  });
+
   test('a method that does not exist is UNIMPLEMENTED', async () => {
     const { address, client } = await open();
     const stranger = new Client(address, ChannelCredentials.createInsecure());

@@ -34,6 +34,7 @@ export interface GrpcDoorOptions {
 interface Method {
   /** Health is for load balancers, which have no token. */
   readonly needsToken: boolean;
+  readonly messageBytesMax: number;
   readonly answer: (call: Call, message: Buffer, trace: TraceContext) => void;
 }
 
@@ -61,7 +62,7 @@ export function grpcDoor(service: Service, doorSettings: DoorSettings, options: 
       const method = methods.get(head.path);
       if (method === undefined) throw unknownMethod(head.path);
       if (method.needsToken && !hasToken(connection, fieldOf(head, 'authorization'))) throw unauthenticated();
-      call.receive(parseCallHeaders(head), method.answer);
+      call.receive(parseCallHeaders(head), method);
     } catch (error) {
       call.fail(error);
     }
@@ -84,12 +85,16 @@ export function grpcDoor(service: Service, doorSettings: DoorSettings, options: 
   };
 }
 
+// The name of a service. Whoever has no token should not keep a megabyte here.
+const healthBytesMax = 1024;
+
 function methodsOf(service: Service, health: Health, { limits }: DoorSettings): ReadonlyMap<string, Method> {
   return new Map<string, Method>([
     [
       `/${rateLimitServiceName}/ShouldRateLimit`,
       {
         needsToken: true,
+        messageBytesMax: limits.bodyBytes,
         answer: (call, message, trace) => {
           const request = decodeRateLimitRequest(message, limits.batchItems);
           call.answer(service.shouldRateLimit(request, trace), writeRateLimitResponse);
@@ -100,13 +105,18 @@ function methodsOf(service: Service, health: Health, { limits }: DoorSettings): 
       '/grpc.health.v1.Health/Check',
       {
         needsToken: false,
+        messageBytesMax: healthBytesMax,
         answer: (call, message) =>
           call.answer(health.check(decodeHealthCheckRequest(message)), writeHealthCheckResponse),
       },
     ],
     [
       '/grpc.health.v1.Health/Watch',
-      { needsToken: false, answer: (call, message) => health.watch(decodeHealthCheckRequest(message), call) },
+      {
+        needsToken: false,
+        messageBytesMax: healthBytesMax,
+        answer: (call, message) => health.watch(decodeHealthCheckRequest(message), call),
+      },
     ],
   ]);
 }

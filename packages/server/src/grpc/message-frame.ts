@@ -98,7 +98,7 @@ function unpacked(message: Buffer, flag: number, encoding: Encoding, bytesMax: n
 function tooLarge(bytesMax: number): GrpcError {
   return new GrpcError(
     statusCodes.resourceExhausted,
-    `a message must be at most ${bytesMax} bytes, got more. Send less, or raise limits.bodyBytes.`,
+    `a message must be at most ${bytesMax} bytes, got more. Send less; limits.bodyBytes bounds all but those of Health.`,
   );
 }
 
