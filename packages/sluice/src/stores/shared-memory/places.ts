@@ -99,7 +99,8 @@ export class Places {
   read(at: number, token: number, image: Image): boolean {
     const { words, stride } = this.layout;
     const copy = image.words;
-    const end = Math.min(stride, endOf(words[at + LENGTH]!));
+    // Of a length that is none, as spoilt bytes may have, all there is: what the image held before is another row, and may add up.
+    const end = Math.min(stride, endOf(words[at + LENGTH]! >>> 0));
     for (let i = 0; i < end; i += 1) copy[i] = words[at + i]!;
     return copy[SUM] === this.sumOf(image, token - 1);
   }

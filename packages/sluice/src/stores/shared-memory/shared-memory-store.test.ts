@@ -20,7 +20,7 @@ import { conformance } from '../conformance/conformance.ts';
 import type { Store } from '../store.ts';
 import type { HammerOrders } from './hammer.test-support.ts';
 import { layoutOf } from './layout.ts';
-import { Places } from './places.ts';
+import { type Held, Places } from './places.ts';
 import { sharedMemoryStore } from './shared-memory-store.ts';
 
 describe('conformance', () => {
@@ -204,6 +204,58 @@ describe('a thread that dies inside', () => {
     }
     expect(store.stats().brokenLocks).toBe(2);
   });
+
+  it('anywhere in what it writes leaves a row as it was, as it was to be, or torn', () => {
+    const layout = layoutOf(sharedMemoryStore({ maxKeys: 10 }).buffer);
+    const { words, places: at, stride } = layout;
+    const places = new Places(layout, 1);
+    const image = places.image();
+    /** The whole of the row of this many cells, as `write` leaves it. */
+    function rowOf(cells: readonly number[]): Int32Array {
+      image.words.fill(0);
+      image.words.set([7, 8, 9, cells.length], 2);
+      image.floats.set(cells, 6);
+      words.set(image.words.subarray(2), at + 2);
+      words[at] = 4;
+      expect(places.write(at, places.lock(at, 7, 8), image)).toBe(true);
+      return words.slice(at, at + stride);
+    }
+    const before = rowOf([3, 1_700_000_000_000]);
+    const after = rowOf([4, 1_700_000_000_000.5, 60_000]);
+    // The sum comes last, and the cells after the policy and their number.
+    const order = [4, 5, ...Array.from({ length: stride - 8 }, (_, i) => 8 + i), 1];
+    const stateOf = (row: Int32Array) => [...row.subarray(4, 2 * (6 + row[5]!))];
+    const outcomes: unknown[] = [];
+    for (let written = 0; written <= order.length; written += 1) {
+      words.set(before, at);
+      words[at] = before[0]! + 1;
+      for (const word of order.slice(0, written)) words[at + word] = after[word]!;
+      // What was read before is of another row.
+      image.words.fill(-1);
+      const isWhole = places.read(at, places.lock(at, 7, 8), image);
+      outcomes.push(isWhole ? stateOf(image.words) : 'torn');
+    }
+    expect(outcomes[0]).toEqual(stateOf(before));
+    expect(outcomes.at(-1)).toEqual(stateOf(after));
+    // The policy is the same, and the rest differs from the number of cells on.
+    expect(new Set(outcomes.slice(2, -1))).toEqual(new Set(['torn']));
+  });
+
+  it.each([-6, -2_147_483_646, 2_147_483_647])(
+    'or bytes that were spoilt, with %d cells, take nothing over from another row',
+    (length) => {
+      const layout = layoutOf(sharedMemoryStore({ maxKeys: 10 }).buffer);
+      const places = new Places(layout, 1);
+      const image = places.image();
+      const tokens = [1, 2].map((key) => {
+        const held = places.insert(key, key, () => false) as Held;
+        const { words } = layout;
+        if (key === 2) words[held.at + 5] = length;
+        return [held.at, held.token] as const;
+      });
+      expect(tokens.map(([at, token]) => places.read(at, token, image))).toEqual([true, false]);
+    },
+  );
 
   it('cannot undo a block', () => {
     const clock = new TestClock(1_700_000_000_000);
