@@ -28,7 +28,7 @@ import { readTls } from '../service/read-tls.ts';
 import type { Service } from '../service/service.ts';
 import { Tokens } from '../service/tokens.ts';
 import { memoryFiles, restoreState, type StateFile, stateSaver } from '../state/kept-state.ts';
-import { readBytes, removeLeftovers, saveBytes } from '../state/snapshot-file.ts';
+import { removeLeftovers, restoreBytes, saveBytes } from '../state/snapshot-file.ts';
 import { doorNames, type Listening, openDoors } from '../threads/doors.ts';
 import { serviceHandlers } from '../threads/remote-service.ts';
 import { applySettings, type ThreadSettings, threadSettings } from '../threads/thread-settings.ts';
@@ -245,15 +245,17 @@ async function sharedMemoryFor(
   log: ServiceLog,
 ): Promise<SharedMemoryStore | undefined> {
   if (store.type !== 'memory' || (workers === 1 && snapshot === undefined)) return undefined;
-  // A bucket is two numbers, and a place with room for no more is a line of the processor's cache.
+  // A bucket is two numbers, and a place with room for no more is as large as a line of the processor's cache.
   const fresh = sharedMemoryStore({ maxKeys: store.maxKeys, cellsPerKey: 2 });
-  if (snapshot !== undefined) await removeLeftovers(throttlePath(snapshot.path));
-  const bytes = snapshot && (await readBytes(throttlePath(snapshot.path)));
-  if (snapshot === undefined || bytes === undefined) return fresh;
-  if (bytes.length !== fresh.buffer.byteLength) {
-    log.warn({ path: throttlePath(snapshot.path) }, 'CL.THROTTLE keeps the maxKeys that its state was saved with');
+  if (snapshot === undefined) return fresh;
+  const path = throttlePath(snapshot.path);
+  await removeLeftovers(path);
+  const kept = await restoreBytes(path);
+  if (kept === undefined) return fresh;
+  if (kept.buffer.byteLength !== fresh.buffer.byteLength) {
+    log.warn({ path }, 'CL.THROTTLE keeps the maxKeys that its state was saved with');
   }
-  return sharedMemoryStore({ snapshot: bytes });
+  return kept;
 }
 
 function throttlePath(path: string): string {

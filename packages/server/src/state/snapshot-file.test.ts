@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gcra, limiter, memoryStore, rules, sharedMemoryStore, slidingLog } from 'sluice';
 import { TestClock } from 'sluice/testing';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readBytes, removeLeftovers, restoreMemory, saveBytes, saveMemory } from './snapshot-file.ts';
+import { removeLeftovers, restoreBytes, restoreMemory, saveBytes, saveMemory } from './snapshot-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-state-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -87,7 +87,7 @@ describe('the state on disk', () => {
 
   it('starts with nothing where there is no file', async () => {
     expect(await restoreMemory(join(folder, 'absent'), open())).toBeUndefined();
-    expect(await readBytes(join(folder, 'absent'))).toBeUndefined();
+    expect(await restoreBytes(join(folder, 'absent'))).toBeUndefined();
   });
 
   it.each([
@@ -158,10 +158,16 @@ describe('the state on disk', () => {
     limiter(policy, { store, name: 'n' }).check('ann', 2);
     await saveBytes(path, store.snapshot());
     expect(statSync(path).size).toBeLessThan(store.buffer.byteLength / 10);
-    const snapshot = await readBytes(path);
-    const restored = sharedMemoryStore({ clock, ...(snapshot && { snapshot }) });
-    expect(limiter(policy, { store: restored, name: 'n' }).check('ann')).toMatchObject({ allowed: false });
+    const restored = await restoreBytes(path, clock);
+    expect(limiter(policy, { store: restored!, name: 'n' }).check('ann')).toMatchObject({ allowed: false });
     writeFileSync(path, 'nonsense');
-    await expect(readBytes(path)).rejects.toThrow('holds no state of this version');
+    await expect(restoreBytes(path)).rejects.toThrow('holds no state of this version');
+    // Its first word tells the versions apart.
+    const other = store.snapshot();
+    other[0]! -= 1;
+    await saveBytes(path, other);
+    await expect(restoreBytes(path)).rejects.toThrow(
+      `${path} holds no state of this version: what is in it is laid out differently. Remove it to start with none.`,
+    );
   });
 });

@@ -16,7 +16,15 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
-import { type ActiveOverride, type MemoryStore, SluiceError, type Snapshot } from 'sluice';
+import {
+  type ActiveOverride,
+  type Clock,
+  type MemoryStore,
+  type SharedMemoryStore,
+  SluiceError,
+  type Snapshot,
+  sharedMemoryStore,
+} from 'sluice';
 
 const format = 'sluice-state/1';
 const keysPerLine = 5000;
@@ -191,8 +199,19 @@ export async function saveBytes(path: string, bytes: Uint8Array): Promise<void> 
   await replaceFile(path, [packed]);
 }
 
-/** Undefined when there is no file. */
-export async function readBytes(path: string): Promise<Uint8Array | undefined> {
+/** The memory that was saved so. Undefined when there is no file; throws what is no snapshot, or one of another version. */
+export async function restoreBytes(path: string, clock?: Clock): Promise<SharedMemoryStore | undefined> {
+  const snapshot = await readBytes(path);
+  if (snapshot === undefined) return undefined;
+  try {
+    return sharedMemoryStore({ snapshot, clock });
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    throw noSnapshot(path, 'what is in it is laid out differently');
+  }
+}
+
+async function readBytes(path: string): Promise<Uint8Array | undefined> {
   let packed: Buffer;
   try {
     packed = await readFile(path);
