@@ -154,8 +154,8 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
 
   // The short way for a plain cost, unless a reservation may have to be refunded first.
   // On a clock of its own in somebody else's store the limiter tells the store the time, which only the long way does.
-  const bind = () => (clock && shared ? undefined : store.direct?.(name, current, sinceMs));
-  let direct = bind();
+  const bind = (policy: Policy) => (clock && shared ? undefined : store.direct?.(name, policy, sinceMs));
+  let direct = bind(current);
 
   function check(key: string, call?: CallOptions): Answer<Decision> {
     if (direct !== undefined && typeof key === 'string' && unsettled.refunds === 0) {
@@ -217,10 +217,12 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
     update(next: Policy) {
       if (algorithmOf(next).name !== algorithm.name)
         throw invalid('policy', `of the ${algorithm.name} algorithm`, next);
+      // First what may fail, so that a policy for which there is no room changes nothing.
+      const bound = bind(next);
+      changedMs = ownClock.now();
+      direct = bound;
       algorithm = algorithmOf(next);
       current = next;
-      changedMs = ownClock.now();
-      direct = bind();
       line.nudge();
     },
   };

@@ -546,6 +546,16 @@ describe('wrong use', () => {
     expect(() => limiter(concurrency({ limit: 1 }), { store })).toThrow('cellsPerKey must be at least 17, got 4');
   });
 
+  it('a policy whose state has no room changes no limiter', () => {
+    const limit = limiter(slidingSlots({ limit: 3, window: '1m', slots: 4 }), {
+      store: sharedMemoryStore({ maxKeys: 10, cellsPerKey: 8 }),
+    });
+    limit.check('k');
+    expect(() => limit.update(slidingSlots({ limit: 9, window: '1m' }))).toThrow('cellsPerKey must be at least 64');
+    expect(limit.policy).toMatchObject({ limit: 3, slots: 4 });
+    expect([limit.check('k').limit, limit.peek('k').limit, limit.check('newcomer').limit]).toEqual([3, 3, 3]);
+  });
+
   it('a call that throws leaves its key as it was', () => {
     const store = sharedMemoryStore({ maxKeys: 10 });
     const subject = limiter(gcra({ limit: 2, window: '1h' }), { store });
