@@ -123,8 +123,8 @@ export interface Algorithm<P extends Policy = Policy, N extends Numbers = Number
 
   /**
    * What was charged and when, oldest first, as `[timeMs, cost, timeMs, cost, ...]`. A changed policy is applied by
-   * charging this to a fresh state. Where the exact time is not known it is the latest possible, but not after `latestMs`:
-   * that can only refuse more. What may have been anything is `everything`.
+   * charging this to a fresh state. Where the exact time is not known it is the latest possible, but not after `latestMs`
+   * unless the cells themselves are: that can only refuse more. What may have been anything is `everything`.
    */
   history?(cells: Float64Array, at: number, numbers: N, latestMs: number): number[];
   /** Empties the state where forgetting it would lose more than what was used. */

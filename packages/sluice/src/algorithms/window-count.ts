@@ -132,7 +132,7 @@ export const windowCount = {
   },
 
   history: (cells: Float64Array, at: number, { window }: WindowCountNumbers, latestMs: number): number[] => [
-    Math.min(latestMs, cells[at + START_MS]! + window),
+    Math.min(Math.max(latestMs, cells[at + START_MS]!), cells[at + START_MS]! + window),
     cells[at + USED]!,
   ],
 };

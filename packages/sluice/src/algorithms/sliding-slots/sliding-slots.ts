@@ -179,7 +179,8 @@ const algorithm: Algorithm<SlidingSlotsPolicy, SlotNumbers> = {
     for (let slot = newest - numbers.kept - 1; slot <= newest; slot += 1) {
       const cost = cells[counterOf(at, numbers, slot)]!;
       // The newest says how far back the others tell, be it empty.
-      if (cost > 0 || slot === newest) events.push(Math.min(latestMs, startsAtMs(numbers, slot + 1)), cost);
+      const latestInSlotMs = Math.max(latestMs, startsAtMs(numbers, slot));
+      if (cost > 0 || slot === newest) events.push(Math.min(latestInSlotMs, startsAtMs(numbers, slot + 1)), cost);
     }
     return events;
   },

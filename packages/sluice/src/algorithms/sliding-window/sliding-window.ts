@@ -104,7 +104,8 @@ const algorithm: Algorithm<SlidingWindowPolicy, WindowNumbers> = {
 
   history(cells, at, numbers, latestMs) {
     const startMs = cells[at + START_MS]!;
-    return [startMs - 1, cells[at + PREVIOUS]!, Math.min(latestMs, startMs + numbers.window), cells[at + CURRENT]!];
+    const latestCurrentMs = Math.min(Math.max(latestMs, startMs), startMs + numbers.window);
+    return [startMs - 1, cells[at + PREVIOUS]!, latestCurrentMs, cells[at + CURRENT]!];
   },
 };
 

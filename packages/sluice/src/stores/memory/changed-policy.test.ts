@@ -12,6 +12,7 @@ import { limiter } from '../../limit/limiter.ts';
 import { rules } from '../../limit/rules.ts';
 import { TestClock } from '../../testing/test-clock.ts';
 import type { Policy } from '../../vocabulary/policy.ts';
+import { sharedMemoryStore } from '../shared-memory/shared-memory-store.ts';
 import { memoryStore } from './memory-store.ts';
 
 describe('a changed policy', () => {
@@ -172,6 +173,30 @@ describe('a changed policy', () => {
     expect(limit.allow('key')).toBe(true);
     clock.set(10_061);
     expect(limit.allow('key', 4)).toBe(false);
+  });
+
+  // Its own calls tell a store how late it ever was; not those before a restart, nor those of other threads.
+  it.each([
+    [slidingSlots({ limit: 3, window: 100, slots: 10 }), slidingSlots({ limit: 3, window: 100, slots: 5 })],
+    [fixedWindow({ limit: 3, window: 100 }), fixedWindow({ limit: 3, window: 50 })],
+    [slidingWindow({ limit: 3, window: 100 }), slidingWindow({ limit: 3, window: 50 })],
+  ])('on a clock behind what another has charged leaves history where it was: %j', (from, to) => {
+    const clock = new TestClock(10_000);
+    const before = memoryStore({ clock });
+    const options = { clock, maxKeys: 10, cellsPerKey: 20 };
+    const shared = sharedMemoryStore(options);
+    for (const store of [before, shared])
+      expect(limiter(from as Policy, { store, name: 'n' }).allow('key', 3)).toBe(true);
+    clock.set(9800);
+    const after = memoryStore({ clock });
+    after.restore(before.snapshot());
+    for (const store of [after, sharedMemoryStore({ clock, buffer: shared.buffer })]) {
+      clock.set(9800);
+      const limit = limiter(to as Policy, { store, name: 'n' });
+      expect(limit.allow('key', 3)).toBe(false);
+      clock.set(9999);
+      expect(limit.allow('key', 3)).toBe(false);
+    }
   });
 
   it.each([
