@@ -1,5 +1,6 @@
 /** What nodes say to each other: plain data that survives JSON, and the bytes of `steps` beside it. Each message names whom it is for; a successor at the same address refuses it. */
 import type { Decision, Snapshot } from 'sluice';
+import type { SavedDone } from './done-once.ts';
 import type { SavedReceipts } from './receipts.ts';
 import type { WireKind } from './steps.ts';
 import type { WireCheck } from './wire-check.ts';
@@ -62,6 +63,8 @@ export interface ShardState {
   /** Of all policies that were asked for in this shard: for how long something that was granted may count. */
   readonly longestSpanMs?: number;
   readonly receipts?: SavedReceipts;
+  /** What was done here that is done once, and until when that matters, on the giver's time. */
+  readonly done?: SavedDone;
   /** A memory store's snapshot. */
   readonly snapshot: Snapshot;
 }

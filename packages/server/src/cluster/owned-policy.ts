@@ -32,6 +32,8 @@ export interface OwnedPolicy {
 /** A check whose policy is the applied one. */
 export interface OwnedCheck extends Check {
   readonly owned: OwnedPolicy;
+  /** The request by whose id it is done once. */
+  readonly once?: string | undefined;
 }
 
 interface PolicyData {
@@ -68,19 +70,10 @@ export class OwnedPolicies {
   }
 
   /** A check as its owner carries it out. When a policy came into force is told by another clock, and means nothing here. */
-  ownedCheck({
-    name,
-    key,
-    policy,
-    cost,
-    operation,
-    shadow,
-    maxDelayMs,
-    receipt,
-    actual,
-    durationMs,
-    onStoreFailure,
-  }: Check): OwnedCheck {
+  ownedCheck(
+    { name, key, policy, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs, onStoreFailure }: Check,
+    once?: string,
+  ): OwnedCheck {
     const owned = this.of(policy);
     // Written out: a copy by spreading takes longer than the check itself.
     return {
@@ -96,6 +89,7 @@ export class OwnedPolicies {
       durationMs,
       onStoreFailure,
       owned,
+      once,
     };
   }
 

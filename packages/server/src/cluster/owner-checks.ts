@@ -8,6 +8,7 @@ import { type Check, type Decision, SluiceError } from 'sluice';
 import { applyAcrossSlots } from 'sluice/client';
 import { andThen } from '../service/answer.ts';
 import type { Answer } from '../service/service.ts';
+import { isDoneOnce, onceOf } from './done-once.ts';
 import { type NodeClock, pause } from './environment.ts';
 import { identityOf } from './identity.ts';
 import type { PeerMessage, PeerReply } from './messages.ts';
@@ -98,7 +99,7 @@ export class OwnerChecks {
   ): Answer<Decision[]> {
     if (checks.length === 1) return this.applyToOne(this.shards.of(checks[0]!.key)!, checks, requestId, unwritten);
     this.mustHaveRight(this.clock.nowMs());
-    const groups = this.byShard(checks, unwritten);
+    const groups = this.byShard(checks, unwritten, requestId);
     if (groups.some(({ shard }) => shard.isFrozen)) return this.applyLater(checks, requestId);
     if (groups.length === 1) return this.applyToShard(groups[0]!.shard, checks, requestId, unwritten);
     return this.applyToShards(groups, checks, requestId, unwritten);
@@ -138,12 +139,18 @@ export class OwnerChecks {
   }
 
   /** As its owner carries it out. A shadow that could not be written down is only looked at: it refuses nobody, and takes nothing that nobody would know of. */
-  private ownedCheck(check: Check, place: number, unwritten: Unwritten | undefined): OwnedCheck {
-    const owned = this.policies.ownedCheck(check);
+  private ownedCheck(
+    check: Check,
+    place: number,
+    unwritten: Unwritten | undefined,
+    requestId?: string | undefined,
+  ): OwnedCheck {
+    const once = requestId !== undefined && isDoneOnce(check) ? onceOf(requestId) : undefined;
+    const owned = this.policies.ownedCheck(check, once);
     return unwritten?.has(place) && isTaking(check) ? { ...owned, cost: 0, operation: 'peek' } : owned;
   }
 
-  private byShard(checks: readonly Check[], unwritten: Unwritten | undefined) {
+  private byShard(checks: readonly Check[], unwritten: Unwritten | undefined, requestId: string | undefined) {
     const groups = new Map<
       number,
       { readonly shard: Shard; readonly places: number[]; readonly checks: OwnedCheck[] }
@@ -152,7 +159,7 @@ export class OwnerChecks {
       const number = this.shards.numberOf(check.key);
       const group = groups.get(number) ?? { shard: this.shards.at(number)!, places: [], checks: [] };
       group.places.push(place);
-      group.checks.push(this.ownedCheck(check, place, unwritten));
+      group.checks.push(this.ownedCheck(check, place, unwritten, requestId));
       groups.set(number, group);
     }
     return [...groups.values()];
@@ -167,7 +174,7 @@ export class OwnerChecks {
     const owned: OwnedCheck[] = [];
     let isDurable = false;
     for (let i = 0; i < checks.length; i += 1) {
-      const check = this.ownedCheck(checks[i]!, i, unwritten);
+      const check = this.ownedCheck(checks[i]!, i, unwritten, requestId);
       owned.push(check);
       if (check.owned.isDurable) isDurable = true;
     }

@@ -42,14 +42,6 @@ test('a reservation is settled once, whatever was really used', () => {
   expect(answers.once('a', [{ ...settle, actual: 0, receipt: [8] }], 5000, make)).not.toBe(first);
 });
 
-test('that a reservation was settled is remembered for as long as it might be settled otherwise', () => {
-  const answers = new RememberedAnswers(10);
-  const settle = { ...check, operation: 'settle', receipt: [7], durationMs: 600_000 } as const;
-  const first = answers.once('a', [{ ...settle, actual: 3 }], 0, counter(true));
-  for (let nowMs = 0; nowMs < 599_000; nowMs += 1000) answers.once(`of ${nowMs}`, [check], nowMs, counter());
-  expect(answers.once('a', [{ ...settle, actual: 0, durationMs: 1000 }], 599_000, counter(true))).toBe(first);
-});
-
 describe('what was granted', () => {
   const tooOld = 'longer ago than a grant may be used';
 
@@ -106,17 +98,6 @@ test('an answer that failed is not remembered', async () => {
   await expect(answers.once('a', [check], 0, () => Promise.reject(new Error('lost')))).rejects.toThrow('lost');
   expect(await answers.once('a', [check], 1, counter())).toEqual(refusal(1));
 });
-
-test.each(['settle', 'reward', 'reset'] as const)(
-  'that %s gave back is remembered, though it failed',
-  async (operation) => {
-    const answers = new RememberedAnswers(10);
-    const given = { ...check, operation };
-    const lost = () => Promise.reject(new Error('lost'));
-    await expect(answers.once('a', [given], 0, lost)).rejects.toThrow('lost');
-    await expect(answers.once('a', [given], 1, counter(true))).rejects.toThrow('lost');
-  },
-);
 
 test('as many are remembered as there is room for', () => {
   const answers = new RememberedAnswers(10);

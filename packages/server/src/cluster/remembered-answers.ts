@@ -7,11 +7,10 @@
  * A caller counts a grant's age from when it first sent the request, and may have forgotten when that was, or be another one than the first. So a
  * grant that nobody may use any more is not given again: it would be taken for a fresh one. Refusals do no harm, however old they are.
  *
- * That a reservation was settled is remembered for as long as it might be settled otherwise: the other result of a request that was made twice must
- * not give the same back again.
+ * What gives back must not do so twice, whoever owns its key by then: that is the shard's to know (done-once.ts).
  */
 import { type Check, type Decision, SluiceError } from 'sluice';
-import { requestText, settledForMs } from 'sluice/client';
+import { requestText } from 'sluice/client';
 import type { Answer } from '../service/service.ts';
 import { isTaking } from './shard.ts';
 
@@ -28,7 +27,6 @@ export class RememberedAnswers {
   private young = new Map<string, Remembered>();
   private old = new Map<string, Remembered>();
   private turnedMs = Number.NEGATIVE_INFINITY;
-  private readonly settled = new Map<string, Remembered & { readonly untilMs: number }>();
 
   constructor(graceMs: number) {
     this.graceMs = graceMs;
@@ -42,32 +40,15 @@ export class RememberedAnswers {
       this.turnedMs = nowMs;
     }
     const id = requestText(requestId, checks);
-    const known = this.young.get(id) ?? this.old.get(id) ?? this.settled.get(id);
+    const known = this.young.get(id) ?? this.old.get(id);
     if (known !== undefined)
       return nowMs - known.madeMs > this.graceMs ? withoutGrant(checks, known.answer) : known.answer;
     const answer = make();
-    if (checks.some(({ operation }) => operation === 'settle')) this.keepSettled(id, checks, answer, nowMs);
-    else this.young.set(id, { madeMs: nowMs, answer });
-    // What failed was not answered: it may be tried again. But it was carried out, and only its standby has not confirmed it: what gives something back would
-    // do so twice, and is remembered all the same.
-    if (answer instanceof Promise && !checks.some(givesBack))
-      answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
+    this.young.set(id, { madeMs: nowMs, answer });
+    // What failed was not answered: it may be tried again. What is done once is not done again by that: its shard knows of it.
+    if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
   }
-
-  private keepSettled(id: string, checks: readonly Check[], answer: Answer<Decision[]>, nowMs: number): void {
-    // The other result may have come by as much as the grace later.
-    const untilMs = nowMs + Math.max(generationMs, this.graceMs) + settledForMs(checks);
-    for (const [oldest, settled] of this.settled) {
-      if (settled.untilMs > nowMs && this.settled.size < mostAnswers) break;
-      this.settled.delete(oldest);
-    }
-    this.settled.set(id, { madeMs: nowMs, answer, untilMs });
-  }
-}
-
-function givesBack({ operation }: Check): boolean {
-  return operation === 'settle' || operation === 'reward' || operation === 'reset';
 }
 
 function withoutGrant(checks: readonly Check[], answer: Answer<Decision[]>): Answer<Decision[]> {

@@ -373,6 +373,60 @@ describe('a copy', () => {
   });
 });
 
+describe('what is done once by the id of a request', () => {
+  const bucket = gcra({ limit: 100, window: 1000, burst: 100 });
+  const given = policies.ownedCheck({ name: 'rule', key: 'k', policy: bucket, cost: 10, operation: 'reward' }, 'id');
+  const take = (shard: Shard, cost: number) =>
+    shard.apply([policies.ownedCheck({ name: 'rule', key: 'k', policy: bucket, cost })])[0]!.remaining;
+
+  it('does so once, and is answered again', () => {
+    const shard = certain();
+    const left = take(shard, 30);
+    expect(shard.apply([given])[0]).toMatchObject({ allowed: true, remaining: left + 10 });
+    expect(shard.apply([given])[0]).toMatchObject({ allowed: true, remaining: left + 10 });
+    expect(shard.apply([{ ...given, once: 'another' }])[0]).toMatchObject({ allowed: true, remaining: left + 20 });
+  });
+
+  it('does so twice where it is in one batch twice', () => {
+    const shard = certain();
+    const left = take(shard, 30);
+    shard.apply([given, given]);
+    expect(take(shard, 0)).toBe(left + 20);
+  });
+
+  it('does nothing that could be known later where its batch is refused', () => {
+    const shard = certain();
+    const left = take(shard, 30);
+    shard.apply([policies.ownedCheck({ name: 'other', key: 'k', policy: bucket, cost: 1000 }), given]);
+    shard.peek([given]);
+    shard.apply([given]);
+    expect(take(shard, 0)).toBe(left + 10);
+  });
+
+  it('does so as often in a copy as at its owner', () => {
+    const [owner, copy] = [certain(), certain()];
+    for (const shard of [owner, copy]) take(shard, 50);
+    for (const waitMs of [0, 9999, 1]) {
+      nowMs += waitMs;
+      for (const shard of [owner, copy]) take(shard, 50);
+      owner.apply([given]);
+      copy.repeat([given], owner.decidedMs);
+      expect(take(copy, 0)).toBe(take(owner, 0));
+    }
+  });
+
+  it('leaves a bucket in doubt where it only seems to be reset after a failure', () => {
+    const copy = certain();
+    const reset = { ...given, operation: 'reset' } as const;
+    take(copy, 50);
+    copy.apply([reset]);
+    copy.promote(allFences);
+    const doubtful = take(copy, 0);
+    copy.apply([reset]);
+    expect(take(copy, 0)).toBe(doubtful);
+  });
+});
+
 describe('a key of a long window', () => {
   it('is written down for what `take` takes of it, though there is less than it asks for', () => {
     const shard = certain();

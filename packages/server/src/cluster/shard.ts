@@ -5,6 +5,7 @@
  * that it was on its way is not counted, so it only looks younger than it is, and is forgotten later.
  */
 import { type Check, type Clock, type Decision, type MemoryStore, memoryStore, type Policy, type Store } from 'sluice';
+import { DoneOnce } from './done-once.ts';
 import type { NodeClock } from './environment.ts';
 import { Fading } from './fading.ts';
 import type { Fences } from './fences.ts';
@@ -63,6 +64,7 @@ export class Shard {
   private readonly settled = new Fading<Settled>();
   private readonly charged = new Fading<Charged>();
   private readonly receipts: Receipts;
+  private readonly done: DoneOnce;
   /** Of all policies that were asked for here, by us or by those whose state this was. */
   private longestSpanMs = 0;
   /** By name: how far ahead of a standby its keys may ever have been, as far as was told here. */
@@ -78,7 +80,7 @@ export class Shard {
     maxKeys: number,
     asideMs: number,
     doubts: readonly Doubt[],
-    { lags = [], receipts }: Pick<ShardState, 'lags' | 'receipts'> = {},
+    { lags = [], receipts, done }: Pick<ShardState, 'lags' | 'receipts' | 'done'> = {},
   ) {
     this.number = number;
     this.clock = clock;
@@ -89,6 +91,7 @@ export class Shard {
     this.lags = new Map(lags);
     this.toldLags = new Map(lags);
     this.receipts = new Receipts(receipts);
+    this.done = new DoneOnce(done);
     this.store = memoryStore({ maxKeys, clock: storeClock });
   }
 
@@ -151,6 +154,7 @@ export class Shard {
       charged: this.charged.entries().map(([id, { sinceMs, untilMs }]) => [id, sinceMs, untilMs] as const),
       longestSpanMs,
       receipts: this.receipts.save(),
+      done: this.done.save(nowMs),
       snapshot: store.snapshot(),
     };
   }
@@ -254,10 +258,14 @@ export class Shard {
   /** The same for the owner, and for the copy that does it again. */
   private carryOut(checks: readonly OwnedCheck[], nowMs: number): Decision[] {
     for (const { owned } of checks) this.longestSpanMs = Math.max(this.longestSpanMs, owned.spanMs);
-    const decisions = this.decideAt(nowMs).apply(this.receipts.opened(checks));
+    const isOnce = checks.some(({ once }) => once !== undefined);
+    const asked = isOnce ? checks.map((check) => (this.done.has(check, nowMs) ? lookOf(check) : check)) : checks;
+    const decisions = this.decideAt(nowMs).apply(this.receipts.opened(asked));
     this.receipts.number(decisions);
-    this.chargeMissing(checks, decisions, nowMs);
-    return decisions;
+    this.chargeMissing(asked, decisions, nowMs);
+    if (!isOnce) return decisions;
+    if (!isRefused(asked, decisions)) for (const check of asked) this.done.add(check, nowMs);
+    return decisions.map((decision, i) => (asked[i] === checks[i] ? decision : asCarriedOut(decision, checks[i]!)));
   }
 
   /** How much of a key may be missing, by all failures whose grants may still count. */
@@ -349,16 +357,12 @@ export class Shard {
 
   /** What would be said: nothing is taken, given back or otherwise done. Only what takes something is asked for; the rest is never refused. */
   peek(checks: readonly OwnedCheck[]): Decision[] {
-    const asked = checks.map((check): OwnedCheck => {
-      // As a shadow: a block refuses nobody who only gives something back.
-      return isTaking(check) ? { ...check, operation: 'peek' } : { ...check, cost: 0, operation: 'peek', shadow: true };
-    });
-    return this.apply(asked).map((decision, i) => {
-      const check = checks[i]!;
-      if (isTaking(check)) return decision;
-      const { reason: _, shadow: __, ...rest } = decision;
-      return { ...rest, allowed: true, retryAfterMs: 0, ...(check.shadow && { shadow: true }) };
-    });
+    const asked = checks.map(
+      (check): OwnedCheck => (isTaking(check) ? { ...check, operation: 'peek' } : lookOf(check)),
+    );
+    return this.apply(asked).map((decision, i) =>
+      isTaking(checks[i]!) ? decision : asCarriedOut(decision, checks[i]!),
+    );
   }
 
   /** The refusal of a batch that might be too much with what is not known. */
@@ -415,6 +419,16 @@ export class Shard {
     if (both!.allowed) return 0;
     return Math.min(lagWaitMs, Number.isFinite(both!.retryAfterMs) ? both!.retryAfterMs : lagWaitMs);
   }
+}
+
+/** In place of what is never refused. As a shadow: a block refuses nobody who only gives something back. */
+function lookOf(check: OwnedCheck): OwnedCheck {
+  return { ...check, cost: 0, operation: 'peek', shadow: true };
+}
+
+/** What is said to who asked for it. */
+function asCarriedOut({ reason: _, shadow: __, ...decision }: Decision, { shadow }: OwnedCheck): Decision {
+  return { ...decision, allowed: true, retryAfterMs: 0, ...(shadow && { shadow: true }) };
 }
 
 function latestOf(doubts: readonly Doubt[]): number {

@@ -8,7 +8,7 @@ export const mostStateBytes = 4 * 1024 * 1024;
 const bytesPerCell = 18;
 const bytesPerKey = 8;
 
-export function stateBytes({ snapshot, settled }: ShardState): number {
+export function stateBytes({ snapshot, settled, done = [] }: ShardState): number {
   let bytes = 0;
   for (const { blocked, tables } of snapshot.names) {
     for (const [key] of blocked) bytes += key.length + bytesPerKey + bytesPerCell;
@@ -17,5 +17,6 @@ export function stateBytes({ snapshot, settled }: ShardState): number {
     }
   }
   for (const key of settled) bytes += key.length + bytesPerKey;
+  for (const [text] of done) bytes += text.length + bytesPerKey + bytesPerCell;
   return bytes;
 }

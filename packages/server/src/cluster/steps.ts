@@ -129,7 +129,9 @@ export class StepReader {
       plain: (kind, atMs, cost, bytes, from, to) =>
         shard.repeatPlain(this.nameOf(kind), bytes, from, to, cost, this.ownedOf(kind), atMs),
       batch: (atMs, json) => {
-        const checks = mustBeChecks(json).map((check) => this.policies.ownedCheck(this.texts.checkOf(check)));
+        const checks = mustBeChecks(json).map((check) =>
+          this.policies.ownedCheck(this.texts.checkOf(check), check.once),
+        );
         return shard.repeat(checks, atMs);
       },
     });

@@ -3,7 +3,7 @@ import { type Check, type Decision, type Policy, parsePolicy, SluiceError } from
 import type { WireDecision } from './messages.ts';
 import { anything, flag, listOf, mustFit, number, object, orAbsent, type Shape, text } from './peers/shape.ts';
 
-export type WireCheck = Omit<Check, 'policy'> & { readonly policy: string };
+export type WireCheck = Omit<Check, 'policy'> & { readonly policy: string; readonly once?: string | undefined };
 
 /** What one must look like before it is believed; its policy is read by whoever knows policies. */
 export const checkShape: Shape = object<WireCheck>({
@@ -20,6 +20,7 @@ export const checkShape: Shape = object<WireCheck>({
   actual: orAbsent(number),
   durationMs: orAbsent(number),
   onStoreFailure: orAbsent(text),
+  once: orAbsent(text),
 });
 
 const checksShape = listOf(checkShape);
@@ -32,9 +33,21 @@ export function mustBeChecks(json: string): readonly WireCheck[] {
 }
 
 /** Written out: of a check that its owner has looked at, nothing more may travel than was asked. JSON leaves out what is undefined. */
-export function wireOfCheck(check: Check, policy: Policy = check.policy): WireCheck {
-  const { name, key, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs } = check;
-  return { name, key, policy: policyText(policy), cost, operation, shadow, maxDelayMs, receipt, actual, durationMs };
+export function wireOfCheck(check: Check & Pick<WireCheck, 'once'>, policy: Policy = check.policy): WireCheck {
+  const { name, key, cost, operation, shadow, maxDelayMs, receipt, actual, durationMs, once } = check;
+  return {
+    name,
+    key,
+    policy: policyText(policy),
+    cost,
+    operation,
+    shadow,
+    maxDelayMs,
+    receipt,
+    actual,
+    durationMs,
+    once,
+  };
 }
 
 const texts = new WeakMap<Policy, string>();
@@ -55,7 +68,7 @@ const mostPolicies = 10_000;
 export class PolicyTexts {
   private readonly ready = new Map<string, Policy>();
 
-  checkOf(check: WireCheck): Check {
+  checkOf(check: WireCheck): Check & Pick<WireCheck, 'once'> {
     return { ...check, policy: this.policyOf(check.policy) };
   }
 

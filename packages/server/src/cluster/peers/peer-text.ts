@@ -39,6 +39,7 @@ const state = object<ShardState>({
   charged: orAbsent(listOf(tupleOf(text, number, number))),
   longestSpanMs: orAbsent(number),
   receipts: orAbsent(object<SavedReceipts>({ latest: whole, voids: listOf(tupleOf(whole, whole)) })),
+  done: orAbsent(listOf(tupleOf(text, number))),
   snapshot: object<Pick<Snapshot, 'version' | 'names'>>({ version: number, names: listOf(anything) }),
 });
 
