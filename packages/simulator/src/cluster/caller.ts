@@ -1,7 +1,7 @@
 /**
  * Somebody who asks before doing something, and does it when told yes.
  *
- *      asks ─────► answer ─── older than g since it was sent? ──► dropped
+ *      asks ─────► answer ─── older than g since it was sent? ──► dropped; what was reserved is given back
  *                               └── no ──► used, at once or a moment later; of what was reserved the rest is given back
  *
  * The age counts from the first sending, on the caller's own clock: an answer to a question that was asked again may be the answer
@@ -77,16 +77,26 @@ export class Caller {
       this.#intervene({ door, asked, ...intervention }, wish);
       return;
     }
-    this.#world.ledger.asked.push({ asked, atMs: this.#world.loop.nowMs });
-    this.#errands.go({ door, asked, ...this.#manner(asked) }, (answer, errand) => this.#hear(answer, errand), wish);
+    const wanted = this.#wanted(asked);
+    this.#world.ledger.asked.push({ asked: wanted.asked, atMs: this.#world.loop.nowMs });
+    this.#errands.go({ door, ...wanted }, (answer, errand) => this.#hear(answer, errand), wish);
   }
 
-  /** In which way it is asked for. */
-  #manner(asked: readonly Asked[]): Pick<Question, 'operation'> {
+  /** In which way it is asked for, and how much. */
+  #wanted(asked: readonly Asked[]): Pick<Question, 'asked' | 'operation'> {
     const { reservedShare = 0, takenShare = 0 } = this.#options;
-    if (reservedShare > 0 && this.#random.uniform() < reservedShare) return { operation: 'reserve' };
-    if (takenShare === 0 || asked.length > 1 || this.#isLease(asked[0]!)) return {};
-    return this.#random.uniform() < takenShare ? { operation: 'take' } : {};
+    if (reservedShare > 0 && this.#random.uniform() < reservedShare)
+      return { asked: asked.map((one) => this.#muchOf(one)), operation: 'reserve' };
+    if (takenShare === 0 || asked.length > 1 || this.#isLease(asked[0]!)) return { asked };
+    return this.#random.uniform() < takenShare ? { asked, operation: 'take' } : { asked };
+  }
+
+  /** Anything up to all there may be at once: what gives back much shows most when it does so twice. But whoever renews all places leaves none. */
+  #muchOf(asked: Asked): Asked {
+    if (this.#isLease(asked)) return asked;
+    const { rule, key } = asked;
+    const { limit, burst = limit } = this.#world.policyOf(rule, 0);
+    return { rule, key, cost: 1 + this.#random.integer(Math.min(limit, burst)) };
   }
 
   #isLease({ rule }: Asked): boolean {
@@ -95,7 +105,7 @@ export class Caller {
 
   #hear(answer: Decisions, errand: Errand): void {
     const { decisions, version } = answer;
-    const { asked, operation, door } = errand.question;
+    const { asked, operation } = errand.question;
     if (!decisions.every(({ allowed }) => allowed)) return;
     const granted = asked.map((one, i) => ({
       ...one,
@@ -105,25 +115,30 @@ export class Caller {
     for (const one of granted.filter((each) => this.#isLease(each)))
       this.#holder.hold(one, one.decision.receipt!, version, errand);
     const counted = granted.filter((one) => !this.#isLease(one));
-    const used = operation === 'reserve' ? this.#settleLater(counted, door) : counted;
+    const used = operation === 'reserve' ? this.#settleLater(counted, errand) : counted;
     if (used.length > 0) this.#take(errand, used, version);
   }
 
   /** What is used of a reservation; the rest is given back after a while, or what it took beyond is said. */
   #settleLater(
     reserved: readonly (Asked & { readonly decision: Decisions['decisions'][number] })[],
-    door: Question['door'],
+    errand: Errand,
   ): readonly Asked[] {
     const manner = this.#random.integer(4);
-    if (manner === 0 || reserved.length === 0) return reserved;
-    const actuals = reserved.map(({ cost }) => [0, cost - 1, cost + 1][manner - 1]!);
+    if (reserved.length === 0) return reserved;
+    const isDropped = this.#errands.isTooOld(errand);
+    if (manner === 0 && !isDropped) return reserved;
+    const { door } = errand.question;
+    const actuals = reserved.map(({ cost }) =>
+      isDropped ? 0 : [0, this.#random.integer(cost), cost + 1][manner - 1]!,
+    );
     const receipts = reserved.map(({ decision }) => decision.receipt!);
     const asked = reserved.map(({ rule, key, cost }) => ({ rule, key, cost }));
     const settle = { door, asked, operation: 'settle', actuals, receipts } as const;
     this.#host.clockOf(this.#run).after(this.#random.exponential(settledAfterMs), () => {
       const overrun = asked.map((one, i) => ({ ...one, cost: actuals[i]! - one.cost })).filter(({ cost }) => cost > 0);
       const noted = this.#note('penalize', overrun, 0);
-      this.#errands.go(settle, () => this.#carriedOut(noted));
+      this.#errands.go(settle, () => this.#carriedOut(noted), { isInsistent: true });
     });
     return asked.flatMap((one, i) => (actuals[i]! > 0 ? [{ ...one, cost: Math.min(one.cost, actuals[i]!) }] : []));
   }
@@ -165,7 +180,7 @@ export class Caller {
   #intervene(question: Omit<Question, 'id'> & { readonly operation: Operation }, wish: Wish): void {
     const { operation, asked, durationMs = 0 } = question;
     const noted = operation === 'peek' ? [] : this.#note(operation, asked, durationMs);
-    this.#errands.go(question, () => this.#carriedOut(noted), { ...wish, isOnce: true });
+    this.#errands.go(question, () => this.#carriedOut(noted), { ...wish, isInsistent: operation !== 'peek' });
   }
 
   #note(operation: Operation, asked: readonly Asked[], durationMs: number): readonly Intervention[] {

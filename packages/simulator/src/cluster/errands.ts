@@ -2,7 +2,7 @@
  * A caller's way to an answer.
  *
  *      sent ─────► node ─────► moved? ──► asks there      no answer? ──► asks again, by the same id, or gives up
- *                                └─► decisions, or an error
+ *                                └─► decisions             error? ─┘
  */
 import type { Random } from '../random.ts';
 import type { Host, Run } from './host.ts';
@@ -22,8 +22,8 @@ export interface Wish {
   readonly door?: Question['door'];
   /** How old the grant is when it is used. */
   readonly useAtAgeMs?: number;
-  /** It is not asked for again: carried out twice, it would do more. */
-  readonly isOnce?: boolean;
+  /** What has to be done is asked for again until it is, or nearly so. */
+  readonly isInsistent?: boolean;
 }
 
 export interface Errand {
@@ -46,6 +46,11 @@ interface UnderWay extends Errand {
 }
 
 const mostRedirections = 4;
+const insistence = 0.9;
+// Of what has to be done: sent once more when it was done, as by somebody else who has not heard of that.
+const repeatedShare = 0.4;
+// How much later: the shard may have been handed over by then, or its owner be lost and replaced.
+const repeatedAfterMs = [50, 600];
 
 export class Errands {
   readonly #world: World;
@@ -118,7 +123,8 @@ export class Errands {
     this.#host.clockOf(this.#run).after(patienceMs, () => {
       if (errand.isOver) return;
       this.#owners.delete(errand.question.asked[0]!.key);
-      if (!errand.wish.isOnce && this.#random.uniform() < retryShare) {
+      if (this.#random.uniform() < (errand.wish.isInsistent ? insistence : retryShare)) {
+        errand.redirections = 0;
         this.#send(errand, this.#nodeFor(errand.question));
         this.#wait(errand);
       } else if (this.#world.callerAge) {
@@ -128,8 +134,13 @@ export class Errands {
   }
 
   #hear(errand: UnderWay, answer: Answer, from: string): void {
+    const { asked } = errand.question;
+    if (answer.kind === 'error') {
+      const { code } = answer;
+      this.#world.ledger.failures.push({ asked, code, atMs: this.#world.loop.nowMs });
+    }
     if (errand.isOver) return;
-    const [{ key }] = errand.question.asked as [Asked];
+    const [{ key }] = asked as [Asked];
     if (answer.kind === 'moved') {
       const owner = nameOf(answer.to);
       this.#owners.set(key, owner);
@@ -137,13 +148,25 @@ export class Errands {
       if (errand.redirections <= mostRedirections) this.#send(errand, owner);
       return;
     }
-    errand.isOver = true;
     if (answer.kind === 'error') {
-      this.#world.ledger.failures.push({ code: answer.code, atMs: this.#world.loop.nowMs });
+      // Whether it was carried out is not known, as if there had been no answer.
       this.#owners.delete(key);
       return;
     }
+    errand.isOver = true;
     if (errand.question.door === 'resp') this.#owners.set(key, from);
     errand.heard(answer, errand);
+    if (errand.wish.isInsistent && this.#random.uniform() < repeatedShare) this.#repeat(errand);
+  }
+
+  /** Nobody waits for the answer, and what is done by it is not known: nothing must be. But who has lost everything has lost that too. */
+  #repeat(errand: UnderWay): void {
+    const { question } = errand;
+    const { statesLost } = this.#world;
+    this.#host.clockOf(this.#run).after(this.#random.exponential(this.#random.pick(repeatedAfterMs)), () => {
+      if (this.#world.statesLost !== statesLost) return;
+      const repeated = { ...errand, question: { ...question, door: 'http' as const } };
+      this.#send(repeated, this.#nodeFor(repeated.question));
+    });
   }
 }

@@ -1,6 +1,7 @@
 /** What goes wrong. A fault begins at its time, is told in the trace, and is over when it says so, or when the world calms down. */
 import type { Random } from '../random.ts';
 import { etcdHost } from './etcd-model.ts';
+import type { Envelope } from './network.ts';
 import type { SimulatedNode } from './simulated-node.ts';
 import type { World } from './world.ts';
 
@@ -179,6 +180,44 @@ const storm: Kind = (scene) =>
     };
   });
 
+/** Standbys hear what was carried out, and nobody hears that they did: not at all, or later than anybody waits. */
+const deafness: Kind = (scene) => {
+  const { random } = scene;
+  const lostShare = random.pick([0.3, 0.7, 1]);
+  const what = random.pick(['?replicate', '?replicate', 'replicate']);
+  return lasting(durationMs(scene), (world) => {
+    const { hindrances } = world.network;
+    const hindrance = (envelope: Envelope) => {
+      if (envelope.what !== what || random.uniform() >= lostShare) return undefined;
+      return random.uniform() < 0.5 ? 'lost' : random.exponential(scene.ttlMs / 4);
+    };
+    hindrances.add(hindrance);
+    return () => hindrances.delete(hindrance);
+  });
+};
+
+/** Answers to callers are lost, so that they ask again for what was carried out. */
+const silence: Kind = (scene) =>
+  lasting(durationMs(scene), (world) => {
+    const { hindrances } = world.network;
+    const hindrance = ({ what }: Envelope) => (what === '?check' && scene.random.uniform() < 0.6 ? 'lost' : undefined);
+    hindrances.add(hindrance);
+    return () => hindrances.delete(hindrance);
+  });
+
+/** Questions, and what standbys are told, arrive a second time, when other things have happened. */
+const echoes: Kind = (scene) =>
+  lasting(durationMs(scene), (world) => {
+    const { network } = world;
+    network.echo = ({ what }) => {
+      if (what !== 'check' && what !== 'replicate') return undefined;
+      return scene.random.uniform() < 0.3 ? scene.random.exponential(50) : undefined;
+    };
+    return () => {
+      network.echo = undefined;
+    };
+  });
+
 /** A node that was not there before. */
 const join: Kind = ({ random }) => {
   const name = newcomer(random);
@@ -262,8 +301,18 @@ const reload: Kind = ({ random }) => {
 };
 
 const plans = { join, visit, leave, rollingRestart };
-const crashes = { crash, crashOfAnother: crash, blackout, join, visit, rollingRestart, reload };
-const pauses = { pause, pauseOfAnother: pause, stall, suspension, join, visit, leave, reload };
+const crashes = {
+  crash,
+  crashOfAnother: crash,
+  blackout,
+  join,
+  visit,
+  rollingRestart,
+  reload,
+  deafness,
+  silence,
+};
+const pauses = { pause, pauseOfAnother: pause, stall, suspension, join, visit, leave, reload, deafness };
 const cuts = {
   cutFromEtcd,
   cutFromNodes,
@@ -274,6 +323,9 @@ const cuts = {
   etcdDown,
   staleReads,
   storm,
+  deafness,
+  silence,
+  echoes,
   join,
   visit,
   leave,

@@ -92,6 +92,8 @@ export class LeaseHolder {
     const { asked, door, receipt, use } = held;
     use.endMs = Math.min(use.endMs!, this.#world.loop.nowMs);
     this.#world.tell(this.#host.name, `gives back ${asked.rule}/${asked.key}`);
-    this.#errands.go({ door, asked: [asked], operation: 'release', receipts: [receipt] }, () => {});
+    this.#errands.go({ door, asked: [asked], operation: 'release', receipts: [receipt] }, () => {}, {
+      isInsistent: true,
+    });
   }
 }

@@ -46,8 +46,8 @@ export class Ledger {
   readonly asked: { readonly asked: readonly Asked[]; readonly atMs: number }[] = [];
   /** Grants that came too late to be used. */
   dropped = 0;
-  /** Questions that no node could answer. */
-  readonly failures: { readonly code: string; readonly atMs: number }[] = [];
+  /** Questions that no node could answer, though some may have carried out a part. */
+  readonly failures: { readonly asked: readonly Asked[]; readonly code: string; readonly atMs: number }[] = [];
   /** By reason. */
   readonly refusals = new Map<string, number>();
 

@@ -32,6 +32,30 @@ test('messages are late, overtake each other and get lost, as the weather has it
   expect(lateMs.at(-1)).toBeGreaterThan(200);
 });
 
+test('what is hindered is lost or late, and comes as always once that is over', async () => {
+  const { loop, network, arrivals, send } = networkIn();
+  const hindrance = () => (arrivals.length === 0 ? 50 : ('lost' as const));
+  network.hindrances.add(hindrance);
+  send(1);
+  await loop.run();
+  expect(arrivals).toEqual([{ sent: 1, atMs: 50 }]);
+  send(2);
+  await loop.run();
+  network.hindrances.delete(hindrance);
+  send(3);
+  await loop.run();
+  expect(arrivals.map(({ sent }) => sent)).toEqual([1, 3]);
+});
+
+test('what has an echo arrives twice', async () => {
+  const { loop, network, arrivals, send } = networkIn();
+  network.echo = ({ what }) => (what === 'check' ? 30 : undefined);
+  send(1);
+  await loop.run();
+  expect(arrivals.map(({ sent }) => sent)).toEqual([1, 1]);
+  expect(arrivals[1]!.atMs - arrivals[0]!.atMs).toBeCloseTo(30);
+});
+
 test('what is sent into a cut is lost, or arrives when it has healed; the other direction is not cut', async () => {
   const { loop, network, arrivals, send } = networkIn();
   const heal = network.cut('a', 'b');

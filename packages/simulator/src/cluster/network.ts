@@ -1,6 +1,6 @@
 /**
  * What carries messages between hosts. Nothing is promised: a message may be late, overtaken, or lost; the answer may be lost though the
- * question was not. Nothing arrives twice. What is sent into a cut is lost with the connection, or arrives when the cut has
+ * question was not. Nothing arrives twice, unless it is made to. What is sent into a cut is lost with the connection, or arrives when the cut has
  * healed, as TCP would have it; the seed says which.
  */
 import type { EventLoop } from '../events.ts';
@@ -36,11 +36,18 @@ export interface Envelope {
   readonly content: unknown;
 }
 
-/** For schedules that are written by hand: how long this very message takes; `'lost'`; or nothing, and chance decides. */
+/** How long this very message takes; `'lost'`; or nothing, and chance decides. */
 export type Postmaster = (envelope: Envelope) => number | 'lost' | undefined;
 
+/** For how long after its arrival this very message arrives once more; `undefined`: it does not. */
+export type Echo = (envelope: Envelope) => number | undefined;
+
 export class Network {
+  /** For schedules that are written by hand. */
   postmaster: Postmaster | undefined;
+  echo: Echo | undefined;
+  /** Of what goes wrong. */
+  readonly hindrances = new Set<Postmaster>();
   weather: Weather;
   readonly #loop: EventLoop;
   readonly #random: Random;
@@ -54,7 +61,7 @@ export class Network {
   }
 
   send(envelope: Envelope, deliver: () => void): void {
-    const ordered = this.postmaster?.(envelope);
+    const ordered = this.#ordered(envelope);
     if (ordered === 'lost') return;
     if (ordered !== undefined) {
       this.#loop.at(this.#loop.nowMs + ordered, deliver);
@@ -66,7 +73,16 @@ export class Network {
       return;
     }
     if (this.#random.uniform() < this.weather.lossShare) return;
-    this.#loop.at(this.#loop.nowMs + this.#delayMs(), deliver);
+    const delayMs = this.#delayMs();
+    this.#loop.at(this.#loop.nowMs + delayMs, deliver);
+    const afterMs = this.echo?.(envelope);
+    if (afterMs !== undefined) this.#loop.at(this.#loop.nowMs + delayMs + afterMs, deliver);
+  }
+
+  #ordered(envelope: Envelope): ReturnType<Postmaster> {
+    let ordered = this.postmaster?.(envelope);
+    for (const hindrance of this.hindrances) ordered ??= hindrance(envelope);
+    return ordered;
   }
 
   /** Nothing gets from one to the other. Returns how to heal it; cuts may overlap. */

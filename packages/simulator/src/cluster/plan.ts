@@ -75,7 +75,7 @@ function settingsOf(chance: Random): ClusterSettings {
     ttlMs,
     shared: {
       graceMs,
-      unreplicated: chance.pick([0, 0, 1, 3]),
+      unreplicated: chance.pick([0, 1, 3]),
       durableFromMs: chance.uniform() < 0.25 ? 700 : 3_600_000,
       shards: 16,
     },
@@ -119,7 +119,7 @@ function callerOf(chance: Random, rules: readonly Rule[], callers: number, calmM
     keys.map((key) => ({ name, key, weight: (pressure * versions[0]!.limit) / spanMs(versions[0]!) })),
   );
   const questionsPerMs = wanted.reduce((sum, { weight }) => sum + weight, 0);
-  const pairShare = chance.pick([0, 0, 0.1, 0.3]);
+  const pairShare = chance.pick([0, 0.1, 0.4]);
   const draws = chance.fork();
   const one = (): Asked => {
     let left = draws.uniform() * questionsPerMs;
@@ -135,10 +135,10 @@ function callerOf(chance: Random, rules: readonly Rule[], callers: number, calmM
     gapMs: callers / Math.min(questionsPerMs, questionsPerMsMax),
     burstShare: chance.pick([0, 0.05, 0.2]),
     forwardedShare: chance.uniform(),
-    patienceMs: 15 + chance.uniform() * 100,
+    patienceMs: chance.uniform() < 0.3 ? 3 + chance.uniform() * graceMs : 15 + chance.uniform() * 100,
     retryShare: chance.pick([0, 0.3, 0.7]),
     lateShare: chance.pick([0, 0.5, 1]),
-    reservedShare: chance.pick([0, 0, 0.2, 0.5]),
+    reservedShare: chance.pick([0, 0.2, 0.5]),
     takenShare: chance.pick([0, 0, 0.2]),
     // What is still forbidden or owed when all is calm must be over when all is well.
     interventions: { share: chance.pick([0, 0, 0.05, 0.2]), untilMs: calmMs },
@@ -146,7 +146,7 @@ function callerOf(chance: Random, rules: readonly Rule[], callers: number, calmM
       const all = [one()];
       while (all.length < mostTogether && draws.uniform() < pairShare) {
         const next = one();
-        if (!all.some(({ rule }) => rule === next.rule)) all.push(next);
+        if (!all.some(({ rule, key }) => rule === next.rule && key === next.key)) all.push(next);
       }
       return all;
     },

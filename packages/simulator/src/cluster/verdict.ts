@@ -116,7 +116,7 @@ export function despiteBlock({ ledger }: World): Objection[] {
   });
 }
 
-// A key that is hardly asked for, or only together with others, may be unlucky each time.
+// A key that is hardly asked for, only together with others, or for much at once, may be unlucky each time.
 const fewest = 6;
 
 /** Every key that is asked for is granted something again, some time after the last fault is over. */
@@ -125,12 +125,17 @@ export function noProgress({ ledger, rules }: World, { wellMs, endMs }: Plan): O
     keys.flatMap((key): Objection[] => {
       const isIt = (each: Asked) => each.rule === name && each.key === key;
       const asked = ledger.asked.filter(
-        (one) => one.atMs >= wellMs && one.asked.length === 1 && isIt(one.asked[0]!),
+        (one) => one.atMs >= wellMs && one.asked.length === 1 && isIt(one.asked[0]!) && one.asked[0]!.cost === 1,
       ).length;
       // What was granted within the window before may be what it is refused for.
       const sinceMs = wellMs - Math.max(...versions.map(spanMs));
-      const isGranted = ledger.decisions.some((one) => isIt(one) && one.allowed && one.fromMs >= sinceMs);
-      if (asked < fewest || isGranted) return [];
+      const decisions = ledger.decisions.filter((one) => isIt(one) && one.fromMs >= sinceMs);
+      const isGranted = decisions.some(({ allowed }) => allowed);
+      // Together with something else it may have been taken, though nobody was told so.
+      const isSpent =
+        decisions.some(({ reason, fromMs }) => reason === 'limit' && fromMs >= wellMs) &&
+        ledger.failures.some((one) => one.atMs >= sinceMs && one.asked.length > 1 && one.asked.some(isIt));
+      if (asked < fewest || isGranted || isSpent) return [];
       const text = `${name}/${key} was asked for ${asked} times from ${wellMs.toFixed(0)} on, and never granted`;
       return [{ kind: 'no-progress', text, fromMs: wellMs, toMs: endMs }];
     }),
