@@ -43,6 +43,8 @@ export interface Fences {
   readonly copySessions: boolean;
   /** Grants of long windows are written down before they are given. */
   readonly reserveAhead: boolean;
+  /** What is never refused is done once, whoever owns the key when it is sent again. */
+  readonly doneOnce: boolean;
 }
 
 export const allFences: Fences = {
@@ -66,4 +68,5 @@ export const allFences: Fences = {
   lossRecordedFirst: true,
   copySessions: true,
   reserveAhead: true,
+  doneOnce: true,
 };

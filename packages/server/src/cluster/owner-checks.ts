@@ -145,7 +145,8 @@ export class OwnerChecks {
     unwritten: Unwritten | undefined,
     requestId?: string | undefined,
   ): OwnedCheck {
-    const once = requestId !== undefined && isDoneOnce(check) ? onceOf(requestId) : undefined;
+    const isOnce = requestId !== undefined && this.parts.fences.doneOnce && isDoneOnce(check);
+    const once = isOnce ? onceOf(requestId) : undefined;
     const owned = this.policies.ownedCheck(check, once);
     return unwritten?.has(place) && isTaking(check) ? { ...owned, cost: 0, operation: 'peek' } : owned;
   }

@@ -2,11 +2,22 @@
  * Each fence, and a schedule that needs it: with all fences the auditor has nothing to object to, without that one it does. A key of node a
  * has five uses per second; times are in milliseconds.
  */
+import { type Decision, slidingSlots } from 'sluice';
 import { allFences, type PeerMessage, type Transaction } from 'sluice-server/cluster';
 import { describe, expect, test } from 'vitest';
 import { etcdHost } from './etcd-model.ts';
 import type { Envelope } from './network.ts';
-import { graceMs, quarantineMs, Stage, type StageOptions, takeOverMs, ttlMs, windowMs } from './stage.test-support.ts';
+import type { SimulatedNode } from './simulated-node.ts';
+import {
+  graceMs,
+  limit,
+  quarantineMs,
+  Stage,
+  type StageOptions,
+  takeOverMs,
+  ttlMs,
+  windowMs,
+} from './stage.test-support.ts';
 import type { AllFences } from './world.ts';
 
 interface Schedule extends Omit<StageOptions, 'without'> {
@@ -336,6 +347,27 @@ const schedules: Record<keyof AllFences, Schedule> = {
       void stage.b.start();
       await stage.run(takeOverMs);
       await stage.press(stage.b, 100, { door: 'http' });
+    },
+  },
+
+  doneOnce: {
+    story:
+      "a reservation is given back, and once more when others have used what it held and the key is another node's",
+    isForC: true,
+    policy: slidingSlots({ limit, window: windowMs }),
+    async play(stage) {
+      const { a, c, key } = stage;
+      const check = { ...stage.checkOf(key), cost: limit - 1 };
+      await stage.run(windowMs);
+      const [{ receipt }] = (await stage.carriedOut(a, [{ ...check, operation: 'reserve' }])) as [Decision];
+      const giveBack = (at: SimulatedNode) =>
+        stage.carriedOut(at, [{ ...check, operation: 'settle', actual: 0, receipt }], 'given back');
+      await giveBack(a);
+      await stage.spend(a);
+      void c.start();
+      await stage.runUntil(() => stage.keysOf(c).includes(key));
+      await giveBack(c);
+      await stage.spend(c);
     },
   },
 };
