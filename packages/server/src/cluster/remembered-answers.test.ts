@@ -99,6 +99,21 @@ test('an answer that failed is not remembered', async () => {
   expect(await answers.once('a', [check], 1, counter())).toEqual(refusal(1));
 });
 
+test('what was taken for a batch is not granted again once it was given back', () => {
+  const answers = new RememberedAnswers(10);
+  const make = counter(true);
+  const cancel = { ...check, operation: 'settle', actual: 0, receipt: [7] } as const;
+  const first = answers.once('a reserve', [check], 0, make);
+  answers.once('b cancel', [cancel], 1, make);
+  expect(answers.once('a reserve', [check], 1, make)).toBe(first);
+  answers.once('a cancel', [cancel], 2, make);
+  const second = answers.once('a reserve', [check], 3, make);
+  expect(second).not.toBe(first);
+  // It is given back once: what was taken since is another reservation.
+  answers.once('a cancel', [cancel], 4, make);
+  expect(answers.once('a reserve', [check], 5, make)).toBe(second);
+});
+
 test('as many are remembered as there is room for', () => {
   const answers = new RememberedAnswers(10);
   const make = counter();

@@ -12,6 +12,7 @@
 import { type Check, type Decision, SluiceError } from 'sluice';
 import { requestText } from 'sluice/client';
 import type { Answer } from '../service/service.ts';
+import { onceOf } from './done-once.ts';
 import { isTaking } from './shard.ts';
 
 const generationMs = 10_000;
@@ -40,15 +41,36 @@ export class RememberedAnswers {
       this.turnedMs = nowMs;
     }
     const id = requestText(requestId, checks);
-    const known = this.young.get(id) ?? this.old.get(id);
-    if (known !== undefined)
+    const known = this.find(id);
+    if (known !== undefined && !this.isTakenBack(requestId, known))
       return nowMs - known.madeMs > this.graceMs ? withoutGrant(checks, known.answer) : known.answer;
     const answer = make();
     this.young.set(id, { madeMs: nowMs, answer });
+    if (requestId.endsWith(cancelStep)) this.young.set(takenBack(requestId), { madeMs: nowMs, answer });
     // What failed was not answered: it may be tried again. What is done once is not done again by that: its shard knows of it.
     if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
   }
+
+  private find(id: string): Remembered | undefined {
+    return this.young.get(id) ?? this.old.get(id);
+  }
+
+  /** What was taken here for a batch was given back, because another owner refused. That one may be replaced by the time the batch is sent again, and allow it. */
+  private isTakenBack(requestId: string, { madeMs }: Remembered): boolean {
+    const back = requestId.endsWith(reserveStep) ? this.find(takenBack(requestId)) : undefined;
+    return back !== undefined && back.madeMs >= madeMs;
+  }
+}
+
+// As batches over several owners name their steps.
+const reserveStep = ' reserve';
+const cancelStep = ' cancel';
+
+/** Under which a batch is remembered of which something was given back. No text of a request is like it. */
+function takenBack(requestId: string): string {
+  const whole = requestId.endsWith(cancelStep) ? requestId.slice(0, -cancelStep.length) : requestId;
+  return `${onceOf(whole)}${cancelStep}`;
 }
 
 function withoutGrant(checks: readonly Check[], answer: Answer<Decision[]>): Answer<Decision[]> {

@@ -13,6 +13,17 @@ type Operation = (typeof operations)[number];
 
 const owns = ({ node }: SimulatedNode, key: string) => node?.route(slotOf(key)) === 'here';
 
+/** A key of a node that it keeps when c joins: c has come and gone. */
+async function stayingAt(stage: Stage, node: SimulatedNode): Promise<string> {
+  const { a, c, key } = stage;
+  void c.start();
+  await stage.runUntil(() => owns(c, key));
+  const [staying] = stage.keysOf(node);
+  void c.leave(500);
+  await stage.runUntil(() => owns(a, key));
+  return staying!;
+}
+
 class Play {
   readonly stage: Stage;
   readonly #operation: Operation;
@@ -99,11 +110,7 @@ describe.each(operations)('what %s gave back is given back once', (operation) =>
   test('where it was sent to one owner, and its keys are of two by then', async () => {
     const stage = await Stage.settled({ isForC: true });
     const { a, b, c, key } = stage;
-    void c.start();
-    await stage.runUntil(() => owns(c, key));
-    const staying = stage.keysOf(a)[0]!;
-    void c.leave(500);
-    await stage.runUntil(() => owns(a, key));
+    const staying = await stayingAt(stage, a);
     const play = new Play(stage, operation, [key, staying]);
     await play.begin();
     void c.start();
@@ -130,6 +137,25 @@ test('an old block does not replace a later one', async () => {
   await stage.run(100);
   const [decision] = await stage.carriedOut(stage.c, [{ name: 'rule', key: stage.key, policy, cost: 1 }]);
   expect(decision).toMatchObject({ allowed: false, reason: 'blocked' });
+});
+
+test('what was taken for a batch and given back, because another owner refused, is not granted again', async () => {
+  const stage = await Stage.settled({ isForC: true, shared: { graceMs: 100 } });
+  const { a, b, c, key } = stage;
+  const other = await stayingAt(stage, b);
+  await stage.run(2 * windowMs);
+  const check = (of: string, more: Partial<Check> = {}): Check => ({ name: 'rule', key: of, policy, cost: 5, ...more });
+  const batch = [check(other), check(key)];
+  await stage.carriedOut(a, [check(key, { cost: 20 })]);
+  const [, refused] = await stage.carriedOut(b, batch, 'both');
+  expect(refused!.allowed).toBe(false);
+  await stage.carriedOut(a, [check(key, { operation: 'reset' })]);
+  void c.start();
+  await stage.runUntil(() => owns(c, key));
+  const [granted, grantedToo] = await stage.carriedOut(b, batch, 'both');
+  expect([granted!.allowed, grantedToo!.allowed]).toEqual([true, true]);
+  const [left] = await stage.carriedOut(b, [check(other, { operation: 'peek', cost: 0 })]);
+  expect(left).toMatchObject({ remaining: 15 });
 });
 
 test('what else is in a batch with it is asked for anew', async () => {
