@@ -213,22 +213,8 @@ export class OwnerChecks {
       ({ shard, checks: asked, places }) => this.uncovered(shard, asked, places, unwritten) ?? [],
     );
     if (missing.length > 0) return this.applyCovered(missing, checks, requestId, unwritten);
-    const isRoomy = groups.every(({ shard, places }) => shard.hasRoomFor(places.length));
-    const decide = () =>
-      isRoomy || !checks.every(isReservable)
-        ? this.decideAcross(groups, checks, unwritten)
-        : this.decideApart(groups, checks);
+    const decide = () => this.decideAcross(groups, checks, unwritten);
     return requestId === undefined ? decide() : this.once(requestId, checks, decide);
-  }
-
-  /** Where a shard may turn out to be full when others are charged already: as with several owners, what they took is given back then. */
-  private decideApart(groups: ReturnType<OwnerChecks['byShard']>, checks: readonly Check[]): Promise<Decision[]> {
-    return applyAcrossSlots(
-      groups.map(({ places }) => places.map((place) => [place, checks[place]!] as const)),
-      async (some) => this.apply(some),
-      false,
-      this.notGivenBack,
-    );
   }
 
   private decideAcross(
@@ -241,9 +227,14 @@ export class OwnerChecks {
       for (const [i, { places }] of groups.entries())
         for (const [j, at] of places.entries()) decisions[at] = made[i]![j]!;
     };
-    place(groups.map(({ shard, checks: asked }) => shard.peek(asked)));
+    const looked = groups.map(({ shard, checks: asked }) => shard.peek(asked));
+    place(looked);
     const confirmed: Promise<void>[] = [];
-    if (!isRefused(checks, decisions)) {
+    const isRefusedYet = isRefused(checks, decisions);
+    const full = isRefusedYet ? undefined : groups.find(({ shard, checks: asked }) => !shard.hasRoomFor(asked));
+    // Alone it is refused, or fails, and the others are not charged.
+    if (full) place(groups.map((group, i) => (group === full ? full.shard.apply(full.checks) : looked[i]!)));
+    else if (!isRefusedYet) {
       place(
         groups.map(({ shard, checks: asked, places }) => {
           const made = shard.apply(asked);
@@ -557,11 +548,6 @@ function isPlain({ operation, shadow, maxDelayMs, receipt }: Check): boolean {
   return (
     (operation === undefined || operation === 'check') && !shadow && maxDelayMs === undefined && receipt === undefined
   );
-}
-
-/** Whether what it takes can be given back, if it takes anything. */
-function isReservable(check: Check): boolean {
-  return isTaking(check) && check.operation !== 'take';
 }
 
 /** Where the keys of a part have several owners by now, it is still the same step: who repeats it all may find them apart from the start. */

@@ -133,9 +133,11 @@ export class Shard {
     return this.store.stats().keys;
   }
 
-  /** Whoever looks at newcomers is not told whether there is room for them: with so many there is. */
-  hasRoomFor(newcomers: number): boolean {
-    return this.keys + newcomers <= this.maxKeys;
+  /** Whether there is room for all newcomers among them, if they are allowed: whoever looks at them is not told. */
+  hasRoomFor(checks: readonly OwnedCheck[]): boolean {
+    if (this.keys + checks.length <= this.maxKeys) return true;
+    const nowMs = this.nowMs();
+    return this.decideAt(nowMs).hasRoomFor(this.undone(checks, nowMs));
   }
 
   state(): ShardState {
@@ -258,14 +260,19 @@ export class Shard {
   /** The same for the owner, and for the copy that does it again. */
   private carryOut(checks: readonly OwnedCheck[], nowMs: number): Decision[] {
     for (const { owned } of checks) this.longestSpanMs = Math.max(this.longestSpanMs, owned.spanMs);
-    const isOnce = checks.some(({ once }) => once !== undefined);
-    const asked = isOnce ? checks.map((check) => (this.done.has(check, nowMs) ? lookOf(check) : check)) : checks;
+    const asked = this.undone(checks, nowMs);
     const decisions = this.decideAt(nowMs).apply(this.receipts.opened(asked));
     this.receipts.number(decisions);
     this.chargeMissing(asked, decisions, nowMs);
-    if (!isOnce) return decisions;
+    if (asked === checks) return decisions;
     if (!isRefused(asked, decisions)) for (const check of asked) this.done.add(check, nowMs);
     return decisions.map((decision, i) => (asked[i] === checks[i] ? decision : asCarriedOut(decision, checks[i]!)));
+  }
+
+  /** What was done by the same request before is only looked at. The very checks where there is no such thing among them. */
+  private undone(checks: readonly OwnedCheck[], nowMs: number): readonly OwnedCheck[] {
+    if (checks.every(({ once }) => once === undefined)) return checks;
+    return checks.map((check) => (this.done.has(check, nowMs) ? lookOf(check) : check));
   }
 
   /** How much of a key may be missing, by all failures whose grants may still count. */

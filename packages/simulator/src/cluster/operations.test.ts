@@ -139,13 +139,12 @@ describe('a batch over several shards', () => {
     expect(rewarded.map(({ remaining }) => remaining)).toEqual([7, 7]);
   });
 
-  it.each([
-    ['first', 0],
-    ['last', 1],
-  ])('charges none of them when one is full of living keys, %s', async (_, place) => {
+  const check = checksOf('log', slidingLog({ limit: 5, window: 6000 }));
+
+  /** A key whose shard has room, and one whose shard is full of living keys, of which one is told. */
+  async function crowdedStage(): Promise<{ stage: Stage; key: string; crowded: string; old: string }> {
     const stage = await settledStage({ settings: { maxKeys: 1 } });
     const [key, crowded] = twoShards(stage, stage.a);
-    const check = checksOf('log', slidingLog({ limit: 5, window: 6000 }));
     // A shard has room for a few keys at least.
     const crowd = Array.from({ length: 5000 }, (_one, i) => `of-many-${i}`).filter(
       (one) => shardOf(one) === shardOf(crowded),
@@ -154,15 +153,42 @@ describe('a batch over several shards', () => {
       stage.a,
       crowd.slice(0, 64).map((one) => check(one)),
     );
+    return { stage, key, crowded, old: crowd[0]! };
+  }
+
+  it.each([
+    ['first', 0],
+    ['last', 1],
+  ])('charges none of them when one is full of living keys, %s', async (_, place) => {
+    const { stage, key, crowded, old } = await crowdedStage();
     const batch = place === 0 ? [check(crowded), check(key)] : [check(key), check(crowded)];
     for (let i = 0; i < 3; i += 1) {
       const decisions = await stage.carriedOut(stage.a, batch);
       expect(decisions[place]).toMatchObject({ allowed: false, reason: 'store-full' });
     }
     expect(await decisionOf(stage, stage.a, check(key, { cost: 0 }))).toMatchObject({ remaining: 5 });
-    const [, full] = await stage.carriedOut(stage.a, [check(key), check(crowd[0]!)]);
+    const [, full] = await stage.carriedOut(stage.a, [check(key), check(old)]);
     expect(full).toMatchObject({ allowed: true, remaining: 3 });
     expect(full).not.toHaveProperty('receipt');
+  });
+
+  it.each([
+    ['first', 0],
+    ['last', 1],
+  ])('takes what there is, or a penalty, of none of them when one is full of living keys, %s', async (_, place) => {
+    const { stage, key, crowded, old } = await crowdedStage();
+    const batch = (more: Partial<Check>, full = crowded) => {
+      const checks = [check(key, more), check(full, more)];
+      return stage.carriedOut(stage.a, place === 0 ? checks.reverse() : checks);
+    };
+    const taken = await batch({ operation: 'take', cost: 2 });
+    expect(taken[place]).toMatchObject({ allowed: false, reason: 'store-full' });
+    await expect(batch({ operation: 'penalize', cost: 2 })).rejects.toMatchObject({ code: 'store-full' });
+    expect(await decisionOf(stage, stage.a, check(key, { cost: 0 }))).toMatchObject({ remaining: 5 });
+    const both = await batch({ operation: 'take', cost: 2 }, old);
+    expect(both.map(({ granted }) => granted)).toEqual([2, 2]);
+    await batch({ operation: 'penalize', cost: 1 }, old);
+    expect(await decisionOf(stage, stage.a, check(key, { cost: 0 }))).toMatchObject({ remaining: 2 });
   });
 
   it('does nothing of it when it is refused', async () => {

@@ -17,6 +17,25 @@ const strict = slidingLog({ limit: 1, window: '1s' });
 const loose = gcra({ limit: 1, window: '1s' });
 
 describe('the bound', () => {
+  it('is told of before it is met, and nothing is charged by that', () => {
+    const clock = new TestClock(0);
+    const store = memoryStore({ maxKeys: 2, clock });
+    const check = (key: string, policy: Policy = strict) => ({ name: 'bound', key, policy, cost: 1 });
+    expect(store.hasRoomFor([check('a'), check('b')])).toBe(true);
+    store.apply([check('a')]);
+    expect(store.hasRoomFor([check('b'), check('c')])).toBe(false);
+    store.apply([check('b')]);
+    expect(store.hasRoomFor([{ ...check('c'), operation: 'penalize' }])).toBe(false);
+    expect(store.hasRoomFor([{ ...check('a'), operation: 'penalize' }])).toBe(true);
+    // Those that take nothing, or would be refused, or refuse nobody, need none.
+    expect(store.hasRoomFor([{ ...check('c'), cost: 0 }, check('a')])).toBe(true);
+    expect(store.hasRoomFor([{ ...check('c'), shadow: true }])).toBe(true);
+    // What no longer counts makes room.
+    clock.advance(1000);
+    expect(store.hasRoomFor([check('c'), check('d')])).toBe(true);
+    expect(store.apply([check('c')])[0]).toMatchObject({ allowed: true });
+  });
+
   it('is never passed, whoever comes', () => {
     const clock = new TestClock();
     const store = memoryStore({ clock, maxKeys: 10 });

@@ -2,7 +2,7 @@
 import { type Clock, monotonicClock } from '../../vocabulary/clock.ts';
 import { knownFields, oneOf } from '../../vocabulary/policy.ts';
 import { answerOnce } from '../answer-once.ts';
-import { mustFit, type Store } from '../store.ts';
+import { type Check, mustFit, type Store } from '../store.ts';
 import { openMemory } from './open-memory.ts';
 import type { MemoryStoreStats } from './room.ts';
 import type { KeyMode } from './rows.ts';
@@ -25,6 +25,11 @@ export interface MemoryStoreOptions {
 export interface MemoryStore extends Store<'sync'> {
   stats(): Readonly<MemoryStoreStats>;
   /**
+   * Whether these checks, if they are allowed, find room for the keys that are new; it is made for them where that can be done. For who asks several
+   * stores for one batch: a `peek` does not say so.
+   */
+  hasRoomFor(checks: readonly Check[]): boolean;
+  /**
    * Forgets a name, and what a name takes, once nothing that was granted under it counts any more: no key, and no block. False where
    * something still does, a limiter has the name, or something was ever reserved under it. For names that come with requests: those that nobody uses
    * need not stay.
@@ -41,7 +46,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   mustFit(undefined, options.clock);
   const { clock = monotonicClock, keys = 'exact' } = options;
   oneOf('keys', keys, ['exact', 'fingerprint']);
-  const { apply, direct, contents } = openMemory(clock, options.maxKeys, keys);
+  const { apply, hasRoomFor, direct, contents } = openMemory(clock, options.maxKeys, keys);
   // Whoever has a short way of its own goes on with the keys it knows, beside whoever comes anew.
   const bound = new Set<string>();
   return {
@@ -53,6 +58,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       return direct(name, policy, sinceMs);
     },
     forgetName: (name) => !bound.has(name) && forgetSpent(name, contents),
+    hasRoomFor,
     stats: () => ({ ...contents.room.stats }),
     snapshot: () => takeSnapshot(contents),
     restore: (snapshot) => restoreSnapshot(contents, snapshot),

@@ -29,6 +29,7 @@ export function unsharedStore(
 
 export interface OpenMemory {
   apply(checks: readonly Check[], atMs?: number): Decision[];
+  hasRoomFor(checks: readonly Check[]): boolean;
   direct(name: string, policy: Policy, sinceMs?: number): DirectCheck;
   readonly contents: Contents;
 }
@@ -117,6 +118,12 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
     });
   }
 
+  function hasRoomFor(checks: readonly Check[]): boolean {
+    const moment = moments.begin(checks, undefined, true);
+    const [, homeless] = settleIn(checks, askAll(checks, moment), moment);
+    return homeless.every(({ check }) => check.shadow && refusable(check.operation));
+  }
+
   // By place in the batch: what was asked there last is likely what is asked next.
   const directs: DirectCheck[] = [];
   const waitsMs: number[] = [];
@@ -192,6 +199,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
   };
   return {
     apply,
+    hasRoomFor,
     direct: (name, policy, sinceMs) => new DirectCheck(namespace(name), room, moments, policy, sinceMs),
     contents,
   };
