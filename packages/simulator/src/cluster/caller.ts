@@ -8,7 +8,7 @@
  * to the first. Now and then it does something else to a key: looks at it, forbids it, gives back, takes more.
  */
 import type { Random } from '../random.ts';
-import { type Decisions, type Errand, Errands, type ErrandsOptions, type Wish } from './errands.ts';
+import { type Decisions, type Errand, Errands, type ErrandsOptions, type Heard, type Wish } from './errands.ts';
 import type { Host, Run } from './host.ts';
 import { LeaseHolder } from './lease-holder.ts';
 import type { Intervention } from './ledger.ts';
@@ -36,6 +36,8 @@ export interface CallerOptions extends ErrandsOptions {
 
 // How long something may be under way that was reserved, on average.
 const settledAfterMs = 100;
+// Of what is done to several keys: one of them is only asked for, and the others' lot hangs on that.
+const mixedShare = 0.3;
 // Long enough for an owner to be lost and replaced meanwhile.
 const blockMsMax = 1400;
 
@@ -87,7 +89,7 @@ export class Caller {
     const { reservedShare = 0, takenShare = 0 } = this.#options;
     if (reservedShare > 0 && this.#random.uniform() < reservedShare)
       return { asked: asked.map((one) => this.#muchOf(one)), operation: 'reserve' };
-    if (takenShare === 0 || asked.length > 1 || this.#isLease(asked[0]!)) return { asked };
+    if (takenShare === 0 || asked.some((one) => this.#isLease(one))) return { asked };
     return this.#random.uniform() < takenShare ? { asked, operation: 'take' } : { asked };
   }
 
@@ -105,9 +107,9 @@ export class Caller {
 
   #hear(answer: Decisions, errand: Errand): void {
     const { decisions, version } = answer;
-    const { asked, operation } = errand.question;
+    const { asked, operation, checked } = errand.question;
     if (!decisions.every(({ allowed }) => allowed)) return;
-    const granted = asked.map((one, i) => ({
+    const granted = asked.slice(0, checked).map((one, i) => ({
       ...one,
       cost: decisions[i]!.granted ?? one.cost,
       decision: decisions[i]!,
@@ -138,7 +140,8 @@ export class Caller {
     this.#host.clockOf(this.#run).after(this.#random.exponential(settledAfterMs), () => {
       const overrun = asked.map((one, i) => ({ ...one, cost: actuals[i]! - one.cost })).filter(({ cost }) => cost > 0);
       const noted = this.#note('penalize', overrun, 0);
-      this.#errands.go(settle, () => this.#carriedOut(noted), { isInsistent: true });
+      const id = this.#errands.go(settle, () => this.#carriedOut(noted), { isInsistent: true });
+      this.#world.ledger.asks(id, noted);
     });
     return asked.flatMap((one, i) => (actuals[i]! > 0 ? [{ ...one, cost: Math.min(one.cost, actuals[i]!) }] : []));
   }
@@ -179,8 +182,17 @@ export class Caller {
 
   #intervene(question: Omit<Question, 'id'> & { readonly operation: Operation }, wish: Wish): void {
     const { operation, asked, durationMs = 0 } = question;
-    const noted = operation === 'peek' ? [] : this.#note(operation, asked, durationMs);
-    this.#errands.go(question, () => this.#carriedOut(noted), { ...wish, isInsistent: operation !== 'peek' });
+    const isMixed = operation !== 'peek' && asked.length > 1 && this.#random.uniform() < mixedShare;
+    const checked = isMixed ? 1 : 0;
+    const noted = operation === 'peek' ? [] : this.#note(operation, asked.slice(checked), durationMs);
+    const heard: Heard = (answer, errand) => {
+      // Where the check is refused, nothing was done.
+      if (isMixed && !answer.decisions.every(({ allowed }) => allowed)) return;
+      this.#carriedOut(noted);
+      if (isMixed) this.#hear(answer, errand);
+    };
+    const id = this.#errands.go({ ...question, checked }, heard, { ...wish, isInsistent: operation !== 'peek' });
+    this.#world.ledger.asks(id, noted);
   }
 
   #note(operation: Operation, asked: readonly Asked[], durationMs: number): readonly Intervention[] {

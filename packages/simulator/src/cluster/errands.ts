@@ -6,7 +6,7 @@
  */
 import type { Random } from '../random.ts';
 import type { Host, Run } from './host.ts';
-import { type Answer, type Asked, nameOf, type Question } from './simulated-node.ts';
+import { type Answer, type Asked, nameOf, type Question, unsupported } from './simulated-node.ts';
 import type { World } from './world.ts';
 
 export interface ErrandsOptions {
@@ -70,7 +70,8 @@ export class Errands {
     this.#options = options;
   }
 
-  go(asks: Omit<Question, 'id'>, heard: Heard, wish: Wish = {}): void {
+  /** Says by which id it is asked for. */
+  go(asks: Omit<Question, 'id'>, heard: Heard, wish: Wish = {}): string {
     this.#count += 1;
     const question = { ...asks, id: `${this.#host.name}.${this.#count}` };
     const errand: UnderWay = {
@@ -84,6 +85,7 @@ export class Errands {
     };
     this.#send(errand, wish.at ?? this.#nodeFor(question));
     this.#wait(errand);
+    return question.id;
   }
 
   /** How old the answer is, by the caller's own clock: it may be the answer to the first time that it was asked for. */
@@ -135,9 +137,13 @@ export class Errands {
 
   #hear(errand: UnderWay, answer: Answer, from: string): void {
     const { asked } = errand.question;
+    if (answer.kind === 'error' && answer.code === unsupported) {
+      errand.isOver = true;
+      return;
+    }
     if (answer.kind === 'error') {
       const { code } = answer;
-      this.#world.ledger.failures.push({ asked, code, atMs: this.#world.loop.nowMs });
+      this.#world.ledger.failures.push({ asked, code, atMs: this.#world.loop.nowMs, isAwaited: !errand.isOver });
     }
     if (errand.isOver) return;
     const [{ key }] = asked as [Asked];
@@ -156,15 +162,14 @@ export class Errands {
     errand.isOver = true;
     if (errand.question.door === 'resp') this.#owners.set(key, from);
     errand.heard(answer, errand);
-    if (errand.wish.isInsistent && this.#random.uniform() < repeatedShare) this.#repeat(errand);
+    const isDone = errand.wish.isInsistent && answer.decisions.every(({ allowed }) => allowed);
+    if (isDone && this.#random.uniform() < repeatedShare) this.#repeat(errand);
   }
 
-  /** Nobody waits for the answer, and what is done by it is not known: nothing must be. But who has lost everything has lost that too. */
+  /** Nobody waits for the answer: nothing must be done by it. */
   #repeat(errand: UnderWay): void {
     const { question } = errand;
-    const { statesLost } = this.#world;
     this.#host.clockOf(this.#run).after(this.#random.exponential(this.#random.pick(repeatedAfterMs)), () => {
-      if (this.#world.statesLost !== statesLost) return;
       const repeated = { ...errand, question: { ...question, door: 'http' as const } };
       this.#send(repeated, this.#nodeFor(repeated.question));
     });

@@ -20,7 +20,10 @@ export interface Intervention extends Asked {
   readonly operation: Operation;
   /** It was carried out no earlier. */
   readonly fromMs: number;
-  /** And no later; unless it was answered, nobody knows whether it ever is. */
+  /**
+   * And no later; unless it was answered, nobody knows whether it ever is. Who has lost what was counted has lost what was done, and does it once more if it
+   * is sent again.
+   */
   toMs: number;
   readonly durationMs: number;
   /** How many shards had lost what was counted before, when it was sent. */
@@ -38,6 +41,15 @@ export interface Decided extends Asked {
   readonly isOneOfMany: boolean;
 }
 
+/** A question that a node could not answer, though some may have carried out a part. */
+export interface Failure {
+  readonly asked: readonly Asked[];
+  readonly code: string;
+  readonly atMs: number;
+  /** Who asked had no answer yet, and had not given up: it is no answer to what was asked again needlessly. */
+  readonly isAwaited: boolean;
+}
+
 export class Ledger {
   readonly uses: Use[] = [];
   readonly interventions: Intervention[] = [];
@@ -46,14 +58,25 @@ export class Ledger {
   readonly asked: { readonly asked: readonly Asked[]; readonly atMs: number }[] = [];
   /** Grants that came too late to be used. */
   dropped = 0;
-  /** Questions that no node could answer, though some may have carried out a part. */
-  readonly failures: { readonly asked: readonly Asked[]; readonly code: string; readonly atMs: number }[] = [];
+  readonly failures: Failure[] = [];
   /** By reason. */
   readonly refusals = new Map<string, number>();
+  readonly #byQuestion = new Map<string, readonly Intervention[]>();
 
   used(use: Use): Use {
     this.uses.push(use);
     return use;
+  }
+
+  /** By which question something is done. */
+  asks(id: string, interventions: readonly Intervention[]): void {
+    if (interventions.length > 0) this.#byQuestion.set(id, interventions);
+  }
+
+  /** An owner has answered a question that is no demand, for the first time or again. */
+  answered(id: string, atMs: number, statesLost: number): void {
+    for (const intervention of this.#byQuestion.get(id) ?? [])
+      if (intervention.statesLost !== statesLost) intervention.toMs = Math.max(intervention.toMs, atMs);
   }
 
   intervened(intervention: Intervention): Intervention {

@@ -19,6 +19,8 @@ export interface Question {
   readonly asked: readonly Asked[];
   /** What is done to all of them. Without it they are checked; those that are leased are acquired. */
   readonly operation?: Operation;
+  /** So many of them, from the first, are checked all the same. Default none. */
+  readonly checked?: number;
   /** Of what was reserved or leased before, in the order of what is asked. */
   readonly receipts?: readonly Receipt[];
   /** How much of what was reserved was really used. */
@@ -168,7 +170,12 @@ export class SimulatedNode {
       return;
     }
     this.host.pass(run, 'message', () => {
-      const send = (answer: PeerReply | Error) => this.host.say(run, () => reply(answer));
+      const send = (answer: PeerReply | Error) => {
+        const { ledger, loop, statesLost } = this.#world;
+        // Whether or not the node that was asked hears of it.
+        if (message.kind === 'apply') ledger.answered(idOf(message), loop.nowMs, statesLost);
+        this.host.say(run, () => reply(answer));
+      };
       whenAnswered(
         () => node.receive(message),
         send,
@@ -178,11 +185,11 @@ export class SimulatedNode {
   }
 
   #decide(node: ClusterNode, question: Question, send: (answer: Answer) => void): void {
-    const { id, asked, receipts, actuals, durationMs } = question;
+    const { id, asked, checked = 0, receipts, actuals, durationMs } = question;
     const { version } = this;
     const checks = asked.map(({ rule, key, cost }, i): Check => {
       const policy = this.#world.policyOf(rule, version);
-      const operation = operationOf(question, policy);
+      const operation = operationOf(i < checked ? {} : question, policy);
       return { name: rule, key, policy, cost, operation, receipt: receipts?.[i], actual: actuals?.[i], durationMs };
     });
     const isDemand = isTaking(question.operation);
@@ -190,13 +197,17 @@ export class SimulatedNode {
     whenAnswered(
       () => node.apply(checks, id),
       (decisions) => {
-        if (isDemand) this.#world.ledger.decided(asked, decisions, version, askedMs, this.#world.loop.nowMs);
+        const { ledger, loop, statesLost } = this.#world;
+        if (isDemand || checked > 0) ledger.decided(asked, decisions, version, askedMs, loop.nowMs);
+        if (!isDemand) ledger.answered(id, loop.nowMs, statesLost);
         this.#world.tell(this.name, `answers ${id}: ${decisions.map(wordOf).join(' ')}`);
         send({ kind: 'decisions', decisions, version });
       },
       (error) => {
+        // Whoever waited for something in a node that is gone by now has no answer from it.
+        if (this.node !== node) return;
         const { code = 'unknown' } = error as { code?: string };
-        if (code !== 'store-unavailable') this.#world.fail(error);
+        if (code !== 'store-unavailable' && !(code === unsupported && asked.length > 1)) this.#world.fail(error);
         this.#world.tell(this.name, `cannot answer ${id}: ${(error as Error).message}`);
         send({ kind: 'error', code });
       },
@@ -260,6 +271,9 @@ export class SimulatedNode {
   }
 }
 
+/** What several owners cannot do together. */
+export const unsupported = 'unsupported-operation';
+
 const takers: readonly (Operation | undefined)[] = [undefined, 'reserve', 'take'];
 
 /** Whether somebody wants to have something, and may be refused. */
@@ -268,7 +282,7 @@ function isTaking(operation: Operation | undefined): boolean {
 }
 
 /** A place among those in flight is leased, whatever is asked for beside it. */
-function operationOf({ operation }: Question, policy: Policy): Operation | undefined {
+function operationOf({ operation }: Pick<Question, 'operation'>, policy: Policy): Operation | undefined {
   return isLeased(policy) && isTaking(operation) ? 'acquire' : operation;
 }
 
@@ -282,6 +296,11 @@ export function addressOf(name: string): string {
 
 export function nameOf(address: string): string {
   return address.slice(0, address.indexOf(':'));
+}
+
+/** Of the question that a node asks another for. */
+function idOf({ requestId = '' }: Extract<PeerMessage, { kind: 'apply' }>): string {
+  return requestId.split(' ')[0]!;
 }
 
 /** What a node that does not own a key says to those who can go elsewhere. */

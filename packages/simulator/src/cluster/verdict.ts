@@ -135,7 +135,10 @@ export function noProgress({ ledger, rules }: World, { wellMs, endMs }: Plan): O
       const isSpent =
         decisions.some(({ reason, fromMs }) => reason === 'limit' && fromMs >= wellMs) &&
         ledger.failures.some((one) => one.atMs >= sinceMs && one.asked.length > 1 && one.asked.some(isIt));
-      if (asked < fewest || isGranted || isSpent) return [];
+      // Whoever renews a place is granted it again.
+      const heldMs = wellMs + Math.min(...versions.map(spanMs));
+      const isHeld = ledger.uses.some((use) => isIt(use) && use.endMs !== undefined && use.endMs > heldMs);
+      if (asked < fewest || isGranted || isSpent || isHeld) return [];
       const text = `${name}/${key} was asked for ${asked} times from ${wellMs.toFixed(0)} on, and never granted`;
       return [{ kind: 'no-progress', text, fromMs: wellMs, toMs: endMs }];
     }),
@@ -148,7 +151,7 @@ export function refusedByPlan({ ledger, rules, settings }: World, { settledMs }:
   const refused = ledger.decisions
     .filter(({ fromMs, allowed }) => fromMs >= settledMs && !allowed)
     .find((one) => !isBlocked(one, ledger.interventions) && !isUsedUp(one, ledger, rules, graceMs));
-  const failure = ledger.failures.find(({ atMs }) => atMs >= settledMs);
+  const failure = ledger.failures.find(({ atMs, isAwaited }) => isAwaited && atMs >= settledMs);
   const but = 'though nothing but plans was carried out';
   const objections: Objection[] = [];
   if (refused) {
