@@ -19,6 +19,10 @@ import type { OwnedCheck } from './owned-policy.ts';
 
 export type SavedDone = readonly (readonly [text: string, untilMs: number])[];
 
+// As batches over several owners name their steps.
+export const reserveStep = ' reserve';
+export const cancelStep = ' cancel';
+
 // Longer than anybody sends again what was not answered.
 const keptMs = 10_000;
 const mostKept = 10_000;
@@ -60,6 +64,11 @@ export function isDoneOnce({ operation }: Check): boolean {
 /** A reservation is settled once, with whatever was really used. */
 function textOf({ once, name, key, operation, cost, receipt }: OwnedCheck): string {
   return JSON.stringify([once, name, key, operation, cost, receipt]);
+}
+
+/** What a batch over several owners gives back because one refused. By itself it is never sent again: with its batch it is reserved anew. */
+export function isCancel(requestId: string): boolean {
+  return requestId.endsWith(cancelStep);
 }
 
 /** The id of a request, whether it came as a whole or, because its keys have several owners, in parts. */

@@ -12,7 +12,7 @@
 import { type Check, type Decision, SluiceError } from 'sluice';
 import { requestText } from 'sluice/client';
 import type { Answer } from '../service/service.ts';
-import { onceOf } from './done-once.ts';
+import { cancelStep, isCancel, onceOf, reserveStep } from './done-once.ts';
 import { isTaking } from './shard.ts';
 
 const generationMs = 10_000;
@@ -46,7 +46,7 @@ export class RememberedAnswers {
       return nowMs - known.madeMs > this.graceMs ? withoutGrant(checks, known.answer) : known.answer;
     const answer = make();
     this.young.set(id, { madeMs: nowMs, answer });
-    if (requestId.endsWith(cancelStep)) this.young.set(takenBack(requestId), { madeMs: nowMs, answer });
+    if (isCancel(requestId)) this.young.set(takenBack(requestId), { madeMs: nowMs, answer });
     // What failed was not answered: it may be tried again. What is done once is not done again by that: its shard knows of it.
     if (answer instanceof Promise) answer.catch(() => [this.young, this.old].some((answers) => answers.delete(id)));
     return answer;
@@ -63,13 +63,9 @@ export class RememberedAnswers {
   }
 }
 
-// As batches over several owners name their steps.
-const reserveStep = ' reserve';
-const cancelStep = ' cancel';
-
 /** Under which a batch is remembered of which something was given back. No text of a request is like it. */
 function takenBack(requestId: string): string {
-  const whole = requestId.endsWith(cancelStep) ? requestId.slice(0, -cancelStep.length) : requestId;
+  const whole = isCancel(requestId) ? requestId.slice(0, -cancelStep.length) : requestId;
   return `${onceOf(whole)}${cancelStep}`;
 }
 

@@ -2,7 +2,7 @@
  * The owner's side of its standbys: what was carried out is told to them, and a key that is too far ahead waits.
  *
  *      check ──► carried out ──► answered at once, as long as the key is not more than `lag` ahead of its copy
- *                     │                  └─ else, and always for renewals and blocks, when the copy has caught up
+ *                     │                  └─ else, and always for what must be copied (steps.ts), when the copy has caught up
  *                     └──► told to the standby with the rest of the moment ──► confirmed
  *
  * A link begins with the whole state; once that is confirmed, etcd is told that there is a standby. A link that breaks is taken back in etcd

@@ -5,7 +5,7 @@ import { allFences } from './fences.ts';
 import { OwnedPolicies } from './owned-policy.ts';
 import { Shard } from './shard.ts';
 import { StepWriter } from './step-bytes.ts';
-import { Kinds, StepReader, Steps, type WireKind } from './steps.ts';
+import { Kinds, mustBeCopied, StepReader, Steps, type WireKind } from './steps.ts';
 import { PolicyTexts } from './wire-check.ts';
 
 const clock: NodeClock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
@@ -115,4 +115,22 @@ test('a batch that is none is an error', () => {
   writer.batch(1000, '[{"name":"api"}]');
   const reader = new StepReader([], writer.written, policies, new PolicyTexts());
   expect(() => reader.repeat(shardOf(), 0, writer.length)).toThrow('checks[0].key must be a text');
+});
+
+test.each([
+  [true, { operation: 'renew' }],
+  [true, { operation: 'block' }],
+  [true, { operation: 'reward', once: 'id' }],
+  [true, { operation: 'reset', once: 'id' }],
+  [true, { operation: 'settle', actual: 4, once: 'id' }],
+  // Nobody sends it again by itself.
+  [false, { operation: 'settle', actual: 4, once: 'id cancel' }],
+  // Nobody can send it again.
+  [false, { operation: 'reward' }],
+  // It gives nothing back.
+  [false, { operation: 'settle', actual: 5, once: 'id' }],
+  [false, { operation: 'penalize', once: 'id' }],
+  [false, { operation: 'check' }],
+] as const)('must be in the copy before it is answered: %s, for %j', (must, more) => {
+  expect(mustBeCopied({ ...policies.ownedCheck({ name: 'api', key: 'k', policy: log, cost: 5 }), ...more })).toBe(must);
 });

@@ -6,6 +6,7 @@
  *      steps   a plain check: time, kind, key, cost │ anything else: time, its whole batch │ ...      step-bytes.ts
  */
 import { type Policy, SluiceError } from 'sluice';
+import { isCancel } from './done-once.ts';
 import type { OwnedCheck, OwnedPolicies, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 import { StepBytes, type StepWriter } from './step-bytes.ts';
@@ -100,11 +101,17 @@ export function costOf({ cost, actual = 0 }: OwnedCheck): number {
 }
 
 /**
- * Whether no number bounds what a copy without it would get wrong. A renewal keeps all that its lease holds, which it does not say; a block refuses
- * everything, and may last for longer than whoever takes over is in doubt.
+ * Whether room for what its owner may be ahead by does not make up for what a copy without it would get wrong. A renewal keeps all that its lease holds,
+ * which it does not say; a block refuses everything, and may last for longer than whoever takes over is in doubt; and so may somebody wait who was told
+ * that something was given back, and sends that again: what others use by then would be given back.
  */
-export function mustBeCopied({ operation }: OwnedCheck): boolean {
-  return operation === 'renew' || operation === 'block';
+export function mustBeCopied(check: OwnedCheck): boolean {
+  const { operation, once } = check;
+  return operation === 'renew' || operation === 'block' || (once !== undefined && givesBack(check) && !isCancel(once));
+}
+
+function givesBack({ operation, cost, actual = 0 }: OwnedCheck): boolean {
+  return operation === 'reward' || operation === 'reset' || (operation === 'settle' && actual < cost);
 }
 
 /** Reads the steps of a message. */

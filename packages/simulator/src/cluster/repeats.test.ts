@@ -107,6 +107,25 @@ describe.each(operations)('what %s gave back is given back once', (operation) =>
     await expectOnce(play, heir);
   });
 
+  test('by the standby of an owner that was gone as soon as it had said so, however little it was', async () => {
+    const stage = await Stage.settled({ shared: { unreplicated: 10 } });
+    const { a, b, key } = stage;
+    await stage.run(2 * windowMs);
+    const ask = async (at: SimulatedNode, more: Partial<Check>, requestId?: string) =>
+      (await stage.carriedOut(at, [{ name: 'rule', key, policy, cost: 1, ...more }], requestId))[0]!;
+    const { receipt } = await ask(a, { operation: 'reserve' });
+    await ask(a, { cost: 10 });
+    await stage.run(100);
+    const giveBack = (at: SimulatedNode) => ask(at, { operation, actual: 0, receipt }, 'given back');
+    expect(await giveBack(a)).toMatchObject({ allowed: true });
+    a.crash();
+    await stage.runUntil(() => owns(b, key));
+    const look = () => ask(b, { operation: 'peek', cost: 0 });
+    const { remaining } = await look();
+    await giveBack(b);
+    expect(await look()).toMatchObject({ remaining });
+  });
+
   test('where it was sent to one owner, and its keys are of two by then', async () => {
     const stage = await Stage.settled({ isForC: true });
     const { a, b, c, key } = stage;
