@@ -151,7 +151,12 @@ function placeWords(cellsPerKey: number): number {
   return 2 * (FIRST_CELL + cellsPerKey);
 }
 
+// Places with room for two numbers are as long as a line of the processor's cache. Allocators begin a large piece of memory 16 bytes after a line, so this is
+// where the lines within it begin: a place that lay in two of them would be waited for twice, before its lock and after.
+const lineWords = 16;
+const lineAt = 12;
+
 function placesAt(groups: number): number {
-  // Even, so that floating-point numbers lie straight.
-  return (HEADER_BYTES + policyBytes) / 4 + groups + (groups & 1);
+  const locksEnd = (HEADER_BYTES + policyBytes) / 4 + groups;
+  return lineWords * Math.ceil((locksEnd - lineAt) / lineWords) + lineAt;
 }
