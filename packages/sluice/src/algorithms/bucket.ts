@@ -93,13 +93,17 @@ export const bucket = {
   },
 
   step(cells: Float64Array, at: number, numbers: BucketNumbers, cost: number, nowMs: number): number {
-    const elapsedMs = nowMs - cells[at + SEEN_MS]!;
+    const seen = at + SEEN_MS;
+    const elapsedMs = nowMs - cells[seen]!;
     let debt = cells[at + DEBT]!;
-    if (elapsedMs > 0) debt = Math.max(0, debt - elapsedMs * numbers.drain);
+    if (elapsedMs > 0) {
+      debt -= elapsedMs * numbers.drain;
+      if (debt < 0) debt = 0;
+    }
     const parts = cost * numbers.unit;
     if (debt - (numbers.capacity - parts) > 0) return bucket.wait(cells, at, numbers, cost, nowMs);
     cells[at + DEBT] = debt + parts;
-    if (elapsedMs > 0) cells[at + SEEN_MS] = nowMs;
+    if (elapsedMs > 0) cells[seen] = nowMs;
     return 0;
   },
 

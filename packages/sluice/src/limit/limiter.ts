@@ -157,21 +157,24 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   const bind = (policy: Policy) => (clock && shared ? undefined : store.direct?.(name, policy, sinceMs));
   let direct = bind(current);
 
-  function check(key: string, call?: CallOptions): Answer<Decision> {
-    if (direct !== undefined && typeof key === 'string' && unsettled.refunds === 0) {
-      const cost = call === undefined ? 1 : call;
-      const decision = typeof cost === 'number' ? direct.check(key, cost) : undefined;
+  // Both are as short as can be: what is short the engine takes into its callers, and into these what they call.
+  function check(key: string, call: CallOptions = 1): Answer<Decision> {
+    if (typeof key === 'string' && typeof call === 'number' && unsettled.refunds === 0) {
+      const decision = direct?.check(key, call);
       if (decision !== undefined) return decision;
     }
     return run('check', key, call);
   }
 
-  function allow(key: string, call?: CallOptions): Answer<boolean> {
-    if (direct !== undefined && typeof key === 'string' && unsettled.refunds === 0) {
-      const cost = call === undefined ? 1 : call;
-      const allowed = typeof cost === 'number' ? direct.allow(key, cost) : undefined;
+  function allow(key: string, call: CallOptions = 1): Answer<boolean> {
+    if (typeof key === 'string' && typeof call === 'number' && unsettled.refunds === 0) {
+      const allowed = direct?.allow(key, call);
       if (allowed !== undefined) return allowed;
     }
+    return allowAtLength(key, call);
+  }
+
+  function allowAtLength(key: string, call: CallOptions): Answer<boolean> {
     return andThen(run('check', key, call), (decision) => decision.allowed);
   }
 

@@ -18,33 +18,34 @@ const { setImmediate } = globalThis as { setImmediate?: (end: () => void) => unk
 /** Reads `clock` once per turn of the event loop, or per 64 calls. Default: the monotonic clock. */
 export function tickClock(clock: Clock = monotonicClock): Clock {
   checkClock(clock);
-  let reading = 0;
-  let callsLeft = 0;
+  // A field that never held anything but a fraction is kept as one; a variable would be an object, looked at before it is used.
+  const last = { readingMs: Number.NaN, callsLeft: 0 };
   let isEndAwaited = false;
 
   function now(): number {
-    reading = clock.now();
-    return reading;
+    last.readingMs = clock.now();
+    return last.readingMs;
   }
 
   function onEnd(): void {
     isEndAwaited = false;
-    callsLeft = 0;
+    last.callsLeft = 0;
   }
 
+  // Short, so that the engine takes it into its callers; and what it returns is always the field.
   function recent(): number {
-    if (callsLeft > 0) {
-      callsLeft -= 1;
-      return reading;
-    }
+    if (last.callsLeft === 0) read();
+    last.callsLeft -= 1;
+    return last.readingMs;
+  }
+
+  function read(): void {
     // A clock that throws leaves no calls to the reading before: that may be of any age.
     now();
-    callsLeft = callsPerReading - 1;
-    if (!isEndAwaited) {
-      isEndAwaited = true;
-      setImmediate!(onEnd);
-    }
-    return reading;
+    last.callsLeft = callsPerReading;
+    if (isEndAwaited) return;
+    isEndAwaited = true;
+    setImmediate!(onEnd);
   }
 
   return {

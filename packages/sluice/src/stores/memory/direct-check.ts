@@ -18,6 +18,7 @@ import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
 import { forgettableInMs, type Table } from './table.ts';
 
+/** Of the waits, the only one below 0. */
 export const notDirect = -1;
 
 const never = Number.POSITIVE_INFINITY;
@@ -61,12 +62,12 @@ export class DirectCheck implements DirectChecks {
 
   check(key: string, cost: number): Decision | undefined {
     const waitMs = this.callKey(key, cost);
-    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
+    return waitMs < 0 ? undefined : this.decide(waitMs, false);
   }
 
   allow(key: string, cost: number): boolean | undefined {
     const waitMs = this.callKey(key, cost);
-    return waitMs === notDirect ? undefined : waitMs === 0;
+    return waitMs < 0 ? undefined : waitMs === 0;
   }
 
   /**
@@ -76,18 +77,15 @@ export class DirectCheck implements DirectChecks {
    * would be the row, which the next call's key can be fetched beside.
    */
   private callKey(key: string, cost: number): number {
-    const nowMs = this.moments.read(this.table.isStrict);
-    if (!this.isPlain(cost)) return this.callAny(key, cost);
-    const at = this.table.rows.findRecent(key);
+    const { table } = this;
+    const nowMs = this.moments.read(table.isStrict);
+    const at = this.isPlain(cost) ? table.rows.findRecent(key) : -1;
     return at < 0 ? this.callOther(key, cost, nowMs) : this.step(at, cost, nowMs);
   }
 
-  private callAny(key: string, cost: number): number {
-    return this.callAtLength(key, this.table.rows.find(key), cost);
-  }
-
-  /** A key that is not among the recent ones. */
+  /** A key that is not among the recent ones, or a call that is not plain. */
   private callOther(key: string, cost: number, nowMs: number): number {
+    if (!this.isPlain(cost)) return this.callAtLength(key, this.table.rows.find(key), cost);
     return this.callAt(key, this.table.rows.findOther(key), cost, nowMs);
   }
 
@@ -108,12 +106,12 @@ export class DirectCheck implements DirectChecks {
 
   checkBytes(bytes: Uint8Array, start: number, end: number, cost: number): Decision | undefined {
     const waitMs = this.callBytes(bytes, start, end, cost);
-    return waitMs === notDirect ? undefined : this.decide(waitMs, false);
+    return waitMs < 0 ? undefined : this.decide(waitMs, false);
   }
 
   allowBytes(bytes: Uint8Array, start: number, end: number, cost: number): boolean | undefined {
     const waitMs = this.callBytes(bytes, start, end, cost);
-    return waitMs === notDirect ? undefined : waitMs === 0;
+    return waitMs < 0 ? undefined : waitMs === 0;
   }
 
   private callBytes(bytes: Uint8Array, start: number, end: number, cost: number): number {

@@ -38,7 +38,7 @@ export class Moments implements Moment {
     this.isClock = atMs === undefined;
     this.nowMs = atMs === undefined ? this.reading(strict) : checkTime(atMs);
     // Peeking is not happening.
-    if (checks.some(({ operation }) => operation !== 'peek')) this.happen();
+    if (checks.some(({ operation }) => operation !== 'peek')) this.happenedMs = this.latestMs;
     return this;
   }
 
@@ -47,16 +47,12 @@ export class Moments implements Moment {
     const nowMs = this.reading(strict);
     this.isClock = true;
     this.nowMs = nowMs;
-    this.happen();
+    if (nowMs > this.happenedMs) this.happenedMs = nowMs;
     return nowMs;
   }
 
   private reading(strict: boolean): number {
     const { clock } = this;
     return checkTime(clock.recent !== undefined && !strict ? clock.recent() : clock.now(), 'the time of the clock');
-  }
-
-  private happen(): void {
-    if (this.nowMs > this.happenedMs) this.happenedMs = this.nowMs;
   }
 }

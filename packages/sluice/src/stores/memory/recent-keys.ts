@@ -20,8 +20,8 @@ const fewSeats = 256;
 
 // In numbers rather than objects: what many keys need at each call has to fit the processor's cache.
 /** What a seat says: the number of the segment, and in the last bits the place in it. */
-export const placeBits = 15;
-export const placeMask = (1 << placeBits) - 1;
+const placeBits = 15;
+const placeMask = (1 << placeBits) - 1;
 const mostSegments = 1 << (31 - placeBits);
 const gone = -1;
 
@@ -44,12 +44,24 @@ export class RecentKeys {
     this.patience = trialPatience;
   }
 
-  /** What the seat of a key says; below 0 where it has none, or its row is gone. */
+  /** What the seat of a key says; below 0 where it has none, its row is gone, or it is not worth asking. */
   find(key: string): number {
-    const where = this.where[this.byKey.get(key) ?? 0]!;
+    if (this.patience <= 0) return gone;
+    const seat = this.byKey.get(key);
+    const where = seat === undefined ? gone : this.where[seat]!;
     if (where < 0) this.patience -= missCosts;
     else if (this.patience < mostPatience) this.patience += 1;
     return where;
+  }
+
+  /** The number of the segment, of what a seat says. */
+  segment(where: number): number {
+    return where >>> placeBits;
+  }
+
+  /** The place in the segment. */
+  place(where: number): number {
+    return where & placeMask;
   }
 
   /** Whether a key that was asked for in vain is worth a seat. One in four is: what comes often is soon among them. */

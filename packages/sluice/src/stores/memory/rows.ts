@@ -20,7 +20,7 @@
  */
 import { KeyHash, type Seed } from './key-hash.ts';
 import { textOf } from './key-text.ts';
-import { placeBits, placeMask, RecentKeys } from './recent-keys.ts';
+import { RecentKeys } from './recent-keys.ts';
 import type { Segment } from './segment.ts';
 
 export type KeyMode = 'exact' | 'fingerprint';
@@ -76,19 +76,18 @@ export class Rows {
   /** The index of the key's cells in `cells`, or -1. Good until a row is inserted or removed. */
   find(key: string): number {
     const { recent } = this;
-    const where = recent.patience > 0 ? recent.find(key) : -1;
-    return where < 0 ? this.findOther(key) : this.found(this.segments[where >>> placeBits]!, where & placeMask);
+    const where = recent.find(key);
+    return where < 0 ? this.findOther(key) : this.found(this.segments[recent.segment(where)]!, recent.place(where));
   }
 
   /** The same, if the key is among the recent ones; else -1, and `findOther` goes on. Not where each key's cells are an array of its own. */
   findRecent(key: string): number {
     const { recent } = this;
-    if (recent.patience <= 0) return -1;
     const where = recent.find(key);
     if (where < 0) return -1;
-    const { cells } = this.segments[where >>> placeBits]!;
+    const { cells } = this.segments[recent.segment(where)]!;
     if (this.cells !== cells) this.cells = cells;
-    return (where & placeMask) * this.stride + 1;
+    return recent.place(where) * this.stride + 1;
   }
 
   /** `find` of a key that is not among the recent ones, and may come to be. */
