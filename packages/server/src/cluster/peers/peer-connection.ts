@@ -8,6 +8,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { Redis } from 'ioredis';
 import { SluiceError } from 'sluice';
+import { loadIoredis } from '../../service/load-ioredis.ts';
 import type { WrittenMessage } from './peer-text.ts';
 
 export interface PeerConnectionOptions {
@@ -104,7 +105,7 @@ export class PeerConnection {
   }
 
   private async open(): Promise<Redis> {
-    const { Redis } = await import('ioredis');
+    const { Redis } = await loadIoredis();
     const { address, token, tls } = this.options;
     const colon = address.lastIndexOf(':');
     const client = new Redis({

@@ -5,6 +5,7 @@
  * adds points at the end of what it has, less takes them from there, and what is not touched keeps its keys.
  */
 import { KeyHash } from '../../stores/memory/key-hash.ts';
+import { codeUnitAt } from '../../vocabulary/code-unit.ts';
 import { crc32, crc32End, crc32More, crc32Start } from './crc32.ts';
 import { md5 } from './md5.ts';
 
@@ -54,7 +55,7 @@ const encoder = new TextEncoder();
 function utf8(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i += 1) {
-    const unit = text.charCodeAt(i);
+    const unit = codeUnitAt(text, i);
     if (unit >= 0x80) return encoder.encode(text);
     bytes[i] = unit;
   }

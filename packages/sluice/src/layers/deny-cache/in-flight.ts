@@ -7,6 +7,8 @@
  *
  * Kept in a fixed number of places that keys share: two keys in one place only mean that a refusal is not remembered.
  */
+import { codeUnitAt } from '../../vocabulary/code-unit.ts';
+
 const places = 1024;
 
 export class InFlight {
@@ -55,6 +57,6 @@ const mostRead = 64;
 function placeOf(key: string): number {
   let hash = 0;
   for (let i = Math.max(0, key.length - mostRead); i < key.length; i += 1)
-    hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0;
+    hash = (Math.imul(hash, 31) + codeUnitAt(key, i)) | 0;
   return hash & (places - 1);
 }

@@ -4,6 +4,7 @@
  *
  * A text and its UTF-8 bytes hash alike. The result is left in `low` and `high`: a pair could only be returned as an object.
  */
+import { codeUnitAt } from '../../vocabulary/code-unit.ts';
 
 const encoder = new TextEncoder();
 let scratch = new Uint8Array(256);
@@ -22,7 +23,7 @@ const halves = /\p{Surrogate}/u;
 /** Three bytes for each UTF-16 unit, the first of which no UTF-8 has. */
 function encodeHalves(text: string): number {
   for (let i = 0; i < text.length; i += 1) {
-    const unit = text.charCodeAt(i);
+    const unit = codeUnitAt(text, i);
     scratch[3 * i] = 0xff;
     scratch[3 * i + 1] = unit & 0xff;
     scratch[3 * i + 2] = unit >>> 8;
@@ -77,10 +78,10 @@ export class KeyHash {
     let seen = 0;
     let i = 0;
     for (const whole = length & ~3; i < whole; i += 4) {
-      const a = text.charCodeAt(i);
-      const b = text.charCodeAt(i + 1);
-      const c = text.charCodeAt(i + 2);
-      const d = text.charCodeAt(i + 3);
+      const a = codeUnitAt(text, i);
+      const b = codeUnitAt(text, i + 1);
+      const c = codeUnitAt(text, i + 2);
+      const d = codeUnitAt(text, i + 3);
       seen |= a | b | c | d;
       const word = a | (b << 8) | (c << 16) | (d << 24);
       v3 ^= word;
@@ -99,7 +100,7 @@ export class KeyHash {
     }
     let last = length << 24;
     for (let shift = 0; i < length; i += 1, shift += 8) {
-      const unit = text.charCodeAt(i);
+      const unit = codeUnitAt(text, i);
       seen |= unit;
       last |= unit << shift;
     }

@@ -18,6 +18,7 @@
  *
  * Where the cells of a key may grow, they are an array of its own.
  */
+import { codeUnitAt } from '../../vocabulary/code-unit.ts';
 import { KeyHash, type Seed } from './key-hash.ts';
 import { textOf } from './key-text.ts';
 import { RecentKeys } from './recent-keys.ts';
@@ -513,7 +514,7 @@ function fingerprint(high: number, low: number): string {
 function isText(text: string, bytes: Uint8Array, start: number, end: number): boolean {
   if (text.length === end - start) {
     let i = 0;
-    while (i < text.length && text.charCodeAt(i) === bytes[start + i] && bytes[start + i]! < 0x80) i += 1;
+    while (i < text.length && codeUnitAt(text, i) === bytes[start + i] && bytes[start + i]! < 0x80) i += 1;
     if (i === text.length) return true;
   }
   return textOf(bytes.subarray(start, end)) === text;
