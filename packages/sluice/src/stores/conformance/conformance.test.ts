@@ -13,6 +13,11 @@ describe('the memory store with fingerprints for keys', () => {
     it(name, () => run(({ clock }) => memoryStore({ clock, keys: 'fingerprint' })));
 });
 
+describe('a memory store that remembers no recent keys', () => {
+  for (const { name, run } of conformance)
+    it(name, () => run(({ clock }) => memoryStore({ clock, recentKeys: false })));
+});
+
 describe('the suite itself', () => {
   /** How many of the tests a broken store fails. */
   async function failures(broken: (store: Store<'sync'>) => Store<'sync'>): Promise<number> {

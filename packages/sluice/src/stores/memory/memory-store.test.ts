@@ -693,6 +693,12 @@ describe('fingerprints for keys', () => {
     },
   );
 
+  it('are remembered for a while, or not: yes or no', () => {
+    expect(() => memoryStore({ recentKeys: 'no' as never })).toThrow(
+      'recentKeys must be one of true, false, got "no".',
+    );
+  });
+
   it('refuse a kind of keys that there is not', () => {
     expect(() => memoryStore({ keys: 'hashed' as never })).toThrow(
       'keys must be one of "exact", "fingerprint", got "hashed".',

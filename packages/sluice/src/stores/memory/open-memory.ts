@@ -34,8 +34,19 @@ export interface OpenMemory {
   readonly contents: Contents;
 }
 
-/** Without `retains`, nothing is made of which policies a name has: its rows are kept elsewhere. */
-export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode, retains = true): OpenMemory {
+export interface OpenMemoryOptions {
+  /** Default true. Without it, nothing is made of which policies a name has: its rows are kept elsewhere. */
+  readonly retains?: boolean;
+  /** Default true. */
+  readonly recentKeys?: boolean;
+}
+
+export function openMemory(
+  clock: Clock,
+  most: number | undefined,
+  keys: KeyMode,
+  { retains = true, recentKeys = true }: OpenMemoryOptions = {},
+): OpenMemory {
   const room = roomFor(most);
   const { maxKeys } = room;
   const moments = new Moments(clock);
@@ -43,7 +54,7 @@ export function openMemory(clock: Clock, most: number | undefined, keys: KeyMode
   const rowsWith =
     (key: Seed): RowsOf =>
     (name, cellsPerKey) =>
-      new Rows(name, cellsPerKey, keys, key);
+      new Rows(name, cellsPerKey, keys, key, recentKeys);
   const rowsOf: RowsOf = (name, cellsPerKey) => rowsWith(seed)(name, cellsPerKey);
   const names = new Map<string, Namespace>();
 

@@ -27,7 +27,8 @@ const gone = -1;
 
 export class RecentKeys {
   /** Whether it is worth asking: above 0. */
-  patience = mostPatience;
+  patience: number;
+  private readonly isUsed: boolean;
   private readonly byKey = new Map<string, number>();
   /** Where each row is, by the number of its seat. Seat 0 is nobody's. */
   private where = new Int32Array(64).fill(gone);
@@ -36,8 +37,15 @@ export class RecentKeys {
   private callsWhileClosed = 0;
   private misses = 0;
 
+  /** With `isUsed` false it stays closed. */
+  constructor(isUsed: boolean) {
+    this.isUsed = isUsed;
+    this.patience = isUsed ? mostPatience : 0;
+  }
+
   /** Passes the time while it is closed. */
   wait(): void {
+    if (!this.isUsed) return;
     this.callsWhileClosed += 1;
     if (this.callsWhileClosed < triedAgainAfter) return;
     this.callsWhileClosed = 0;

@@ -244,6 +244,14 @@ describe.each(modes)('rows with %s keys', (mode) => {
     expect(keys.filter(isRecent).length).toBeGreaterThan(0.95 * count);
   });
 
+  it('are not remembered where nobody wants that, however often they come', () => {
+    const rows = new Rows('name', 1, mode, seed, false);
+    for (let i = 0; i < 100; i += 1) rows.set(keyOf(i), Float64Array.of(i));
+    for (let call = 0; call < 20_000; call += 1) expect(rows.find(keyOf(call % 100))).toBeGreaterThan(0);
+    for (let i = 0; i < 100; i += 1)
+      expect([rows.findRecent(keyOf(i)), rows.get(keyOf(i))]).toEqual([-1, Float64Array.of(i)]);
+  });
+
   it('that are gone leave their texts behind in small numbers only', () => {
     const rows = new Rows('name', 1, mode, seed);
     const { byKey } = (rows as unknown as { recent: { byKey: ReadonlyMap<string, number> } }).recent;

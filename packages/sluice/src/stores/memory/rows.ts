@@ -49,7 +49,7 @@ export class Rows {
   /** Numbers from one place to the next: the hash is as wide as one cell. */
   private readonly stride: number;
   private readonly segments: Segment[];
-  private readonly recent = new RecentKeys();
+  private readonly recent: RecentKeys;
   /** By the first `depth` bits of `bend(high)`. */
   private directory: Segment[];
   private depth = 0;
@@ -64,8 +64,9 @@ export class Rows {
   private handPlace = 0;
 
   /** With `cellsPerKey` 0, each key's cells are an array of its own. */
-  constructor(name: string, cellsPerKey: number, mode: KeyMode, seed?: Seed) {
+  constructor(name: string, cellsPerKey: number, mode: KeyMode, seed?: Seed, usesRecentKeys = true) {
     this.hash = new KeyHash(name, seed);
+    this.recent = new RecentKeys(usesRecentKeys);
     this.isExact = mode === 'exact';
     this.isOwn = cellsPerKey === 0;
     this.stride = cellsPerKey + 1;

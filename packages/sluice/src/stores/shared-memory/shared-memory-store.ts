@@ -152,7 +152,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   const clock = options.clock ?? sharedClock(floats[ORIGIN_MS]!);
   const places = new Places(layout, lockPatienceMs);
   // Where the rows of a batch are decided upon; empty in between.
-  const desk = openMemory(clock, 2 ** 50, 'exact', false);
+  const desk = openMemory(clock, 2 ** 50, 'exact', { retains: false });
   const { namespace, room } = desk.contents;
   const register = new PolicyRegister(layout, lockPatienceMs, ({ name, policy, sinceMs }) => {
     namespace(name).tableFor(policy, sinceMs);
