@@ -8,9 +8,8 @@ import { allFences } from '../../cluster/fences.ts';
 import type { Replication } from '../../cluster/messages.ts';
 import { OwnedPolicies } from '../../cluster/owned-policy.ts';
 import { readPeerMessage, type WrittenMessage, writePeerMessage } from '../../cluster/peers/peer-text.ts';
-import { Shard } from '../../cluster/shard.ts';
+import { Shard, shardKeys } from '../../cluster/shard.ts';
 import { mostShards as shards } from '../../cluster/shards.ts';
-import { StepWriter } from '../../cluster/step-bytes.ts';
 import { Kinds, StepReader, Steps } from '../../cluster/steps.ts';
 import { PolicyTexts } from '../../cluster/wire-check.ts';
 import type { StoreFigures } from '../plan-figures.ts';
@@ -42,7 +41,7 @@ export function measureStores(order: StoreOrder, collect: () => void): StoreFigu
   const storesMeasured = Math.max(1, Math.min(shards, Math.floor(mostKeys / keysPerStore)));
   collect();
   const before = memoryBytes();
-  const stores = Array.from({ length: storesMeasured }, () => memoryStore());
+  const stores = Array.from({ length: storesMeasured }, () => memoryStore(shardKeys));
   // Window by window through all keys, as calls come: rows grow in place among each other.
   for (let round = 0; round < times.most; round += 1) {
     const atMs = startMs + Math.floor(((round + 1) * order.policy.window) / (times.most + 1));
@@ -134,7 +133,7 @@ function measureHandOver(store: ReturnType<typeof memoryStore>, keys: number) {
   const beginMs = performance.now();
   const text = JSON.stringify(store.snapshot());
   const writtenMs = performance.now();
-  memoryStore().restore(JSON.parse(text));
+  memoryStore(shardKeys).restore(JSON.parse(text));
   const restoredMs = performance.now();
   return {
     snapshotBytesPerKey: text.length / keys,
@@ -178,14 +177,16 @@ function messageCost({ policy: data, keyBytes, graceMs }: StoreOrder, shardsPerM
     Shard.unknown(shard, standingClock, stepsMeasured, { ...allFences, quarantine: false }),
   );
   const texts = new PolicyTexts();
+  const carriedOut = Array.from({ length: shardsPerMessage }, () => new Steps());
   const round = (atMs: number): MessageCost => {
     const beginMs = performance.now();
     const messages: WrittenMessage[] = [];
     for (let from = 0; from < stepsMeasured; from += stepsPerMessage) {
-      const carriedOut = Array.from({ length: shardsPerMessage }, () => new Steps());
+      const kinds = new Kinds();
+      for (const steps of carriedOut) steps.clear();
       for (let i = 0; i < stepsPerMessage; i += 1)
-        carriedOut[i % shardsPerMessage]!.addPlain(atMs, name, keys[from + i]!, 1, policy);
-      messages.push(writePeerMessage(replicationOf(carriedOut, atMs)));
+        carriedOut[i % shardsPerMessage]!.addPlain(kinds, atMs, name, keys[from + i]!, 1, policy);
+      messages.push(writePeerMessage(replicationOf(kinds, carriedOut, atMs)));
     }
     const toldMs = performance.now();
     for (const message of messages) {
@@ -212,24 +213,15 @@ function messageCost({ policy: data, keyBytes, graceMs }: StoreOrder, shardsPerM
 /** Copies go by the times that they are told. */
 const standingClock: NodeClock = { nowMs: () => startMs, uptimeMs: () => startMs, after: () => () => {} };
 
-function replicationOf(carriedOut: readonly Steps[], nowMs: number): Replication {
-  const kinds = new Kinds();
-  const writer = new StepWriter();
+function replicationOf({ all: kinds }: Kinds, carriedOut: readonly Steps[], nowMs: number): Replication {
   const id = '0'.repeat(40);
-  const told = carriedOut.map((steps, shard) => ({
+  const shards = carriedOut.map(({ written }, shard) => ({
     shard,
     session: 1000,
     sequence: 1_000_000,
     nowMs,
-    stepBytes: steps.write(kinds, writer),
+    stepBytes: written.length,
   }));
-  return {
-    kind: 'replicate',
-    to: id,
-    from: id,
-    epoch: 1_000_000,
-    shards: told,
-    kinds: kinds.all,
-    steps: writer.written,
-  };
+  const steps = Buffer.concat(carriedOut.map(({ written }) => written));
+  return { kind: 'replicate', to: id, from: id, epoch: 1_000_000, kinds, shards, steps };
 }
