@@ -125,6 +125,58 @@ test('while a message is on its way nothing else is sent; what came up meanwhile
   expect(stepsOf(2)).toBe(1);
 });
 
+test('shards that are told of together, now and while a message is on its way, each say what their steps were', async () => {
+  const { standbys, advance, asked } = await ownerWithStandby();
+  const clock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
+  for (const number of [8, 9]) {
+    const shard = Shard.unknown(number, clock, 100, { ...allFences, quarantine: false });
+    shard.decidedMs = 1000;
+    standbys.begin(shard, { id: 'b', address: 'b:1' });
+  }
+  advance(0);
+  await asked[1]!.confirm();
+  const grants: string[] = [];
+  const grant = (shard: number, name: string, limit: number) => {
+    const other = parsePolicy({ algorithm: 'gcra', limit, window: 1000 });
+    const check = { name, key: `key of ${shard}`, policy: other, cost: 1 };
+    expect(standbys.carriedOutPlain(shard, check, policies.of(other))).toBeUndefined();
+    grants.push(`${shard} ${name} ${limit}`);
+  };
+  const heard: string[] = [];
+  const hear = ({ kinds, shards, steps }: Replication) => {
+    let end = 0;
+    for (const { shard, stepBytes } of shards) {
+      const start = end;
+      end += stepBytes;
+      new StepBytes(steps).visit(start, end, {
+        plain(kind, _atMs, _cost, bytes, from, to) {
+          expect(Buffer.from(bytes.subarray(from, to)).toString()).toBe(`key of ${shard}`);
+          const [name, text] = kinds[kind]!;
+          return heard.push(`${shard} ${name} ${JSON.parse(text).limit}`) > 0;
+        },
+        batch: () => expect.unreachable(),
+      });
+    }
+    expect(end).toBe(steps.length);
+  };
+  for (let round = 0; round < 4; round += 1) {
+    // In another order each time, so that a name with its policy has another number in each message.
+    for (let i = 0; i < 6; i += 1) {
+      const turn = i + round;
+      grant(7 + (turn % 3), ['api', 'login'][turn % 2]!, 100 + (turn % 4));
+    }
+    advance(20);
+    const { message, confirm } = asked.at(-1)!;
+    // What comes now is for the next message.
+    grant(7 + (round % 3), 'late', 200 + round);
+    hear(message);
+    await confirm();
+  }
+  advance(20);
+  hear(asked.at(-1)!.message);
+  expect(heard.sort()).toEqual(grants.sort());
+});
+
 test('keys of one slot are told of together, and none of them waits for another', async () => {
   const { advance, grant, asked } = await ownerWithStandby();
   for (let i = 0; i < 5; i += 1)

@@ -16,7 +16,6 @@ import type { Replication, ShardReplication } from './messages.ts';
 import type { OwnedCheck, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
 import { mostStateBytes, stateBytes } from './state-bytes.ts';
-import { StepWriter } from './step-bytes.ts';
 import { costOf, Kinds, mustBeCopied, Steps } from './steps.ts';
 
 /** Whom a shard is copied to. */
@@ -31,9 +30,16 @@ export interface StandbyNode {
  */
 type LinkPhase = 'copying' | 'closing' | 'copied' | 'recorded' | 'broken';
 
+/** What the next message to an address will say once for all of its shards. */
+interface Outbox {
+  kinds: Kinds;
+}
+
 interface Link {
   readonly shard: Shard;
   readonly standby: StandbyNode;
+  /** The same one for all links to an address. */
+  readonly outbox: Outbox;
   readonly session: number;
   phase: LinkPhase;
   /** Etcd may say that there is a standby. */
@@ -108,6 +114,7 @@ export class Standbys {
     const link: Link = {
       shard,
       standby,
+      outbox: this.outboxOf(standby.address),
       session: this.sessions,
       phase: 'copying',
       isTold: false,
@@ -126,6 +133,11 @@ export class Standbys {
     };
     this.links.set(shard.number, link);
     this.flushSoon(0);
+  }
+
+  private outboxOf(address: string): Outbox {
+    for (const { standby, outbox } of this.links.values()) if (standby.address === address) return outbox;
+    return { kinds: new Kinds() };
   }
 
   /** Whom a shard is being copied to. */
@@ -215,7 +227,8 @@ export class Standbys {
     const link = this.links.get(shard);
     if (link === undefined || !link.isStateSent) return undefined;
     const { name, key, cost } = check;
-    if (link.phase !== 'broken') link.steps.addPlain(link.shard.decidedMs, name, key, cost, owned.policy);
+    if (link.phase !== 'broken')
+      link.steps.addPlain(link.outbox.kinds, link.shard.decidedMs, name, key, cost, owned.policy);
     return this.willBeTold(link, this.isTooFar(link, link.ahead.add(name, key, cost), check, owned));
   }
 
@@ -280,11 +293,14 @@ export class Standbys {
   private async send(address: string, links: readonly Link[]): Promise<void> {
     const sent: Sent[] = [];
     const shards: ShardReplication[] = [];
-    const kinds = new Kinds();
-    const writer = new StepWriter();
+    const parts: Uint8Array[] = [];
+    const { outbox, standby } = links[0]!;
+    // All that was carried out for this address since the last message is in this one.
+    const { kinds } = outbox;
+    outbox.kinds = new Kinds();
     let bytes = 0;
     for (const link of links) {
-      const { shard, session, isStateSent, steps, waiters } = link;
+      const { shard, session, isStateSent, steps, told, waiters } = link;
       const state = isStateSent ? undefined : shard.state();
       bytes += state === undefined ? 0 : stateBytes(state);
       // The others come with the next message.
@@ -292,26 +308,36 @@ export class Standbys {
       link.sequence += 1;
       sent.push({ link, sequence: link.sequence, waiters });
       link.told = steps;
-      link.steps = new Steps();
+      // What was told before is confirmed.
+      told.clear();
+      link.steps = told;
       link.ahead.tell();
       link.isPressing = false;
       link.waiters = [];
       link.isStateSent = true;
-      const nowMs = shard.nowMs();
-      const told = {
+      const { written } = steps;
+      parts.push(written);
+      const entry = {
         shard: shard.number,
         session,
         sequence: link.sequence,
-        nowMs,
-        stepBytes: steps.write(kinds, writer),
+        nowMs: shard.nowMs(),
+        stepBytes: written.length,
       };
-      shards.push(state === undefined ? told : { ...told, state });
+      shards.push(state === undefined ? entry : { ...entry, state });
     }
     this.busy.add(address);
     const { id, epoch } = this.self();
-    const to = links[0]!.standby.id;
-    const steps = writer.written;
-    const copied = await this.ask(address, { kind: 'replicate', to, from: id, epoch, kinds: kinds.all, shards, steps });
+    const steps = Buffer.concat(parts);
+    const copied = await this.ask(address, {
+      kind: 'replicate',
+      to: standby.id,
+      from: id,
+      epoch,
+      kinds: kinds.all,
+      shards,
+      steps,
+    });
     this.busy.delete(address);
     if (this.isStopped) return;
     for (const one of sent) this.confirm(one, copied.has(one.link.shard.number));
@@ -348,7 +374,7 @@ export class Standbys {
       this.break(link.shard.number);
       return;
     }
-    link.told = new Steps();
+    link.told.clear();
     link.ahead.confirm();
     if (link.phase === 'copying') {
       link.phase = 'closing';

@@ -11,13 +11,15 @@ const batchKind = 0xffff;
 const mostKeyBytes = 0xffff;
 const plainHead = 20;
 const batchHead = 16;
-const fewBytes = 4096;
+const fewBytes = 512;
+// A writer that had to hold more, once, does not keep the room for it.
+const mostKeptBytes = 64 * 1024;
 // Of UTF-8, for each unit of a text.
 const mostBytesPerUnit = 3;
 
 export class StepWriter {
   length = 0;
-  private bytes = Buffer.allocUnsafe(fewBytes);
+  private bytes: Buffer = Buffer.allocUnsafe(fewBytes);
   private view = viewOf(this.bytes);
 
   /** False: it has to be written as a batch, and nothing was. */
@@ -68,13 +70,22 @@ export class StepWriter {
     return this.bytes.subarray(0, this.length);
   }
 
+  clear(): void {
+    this.length = 0;
+    if (this.bytes.length > mostKeptBytes) this.hold(Buffer.allocUnsafe(fewBytes));
+  }
+
   private makeRoom(bytes: number): void {
     const needed = this.length + bytes;
     if (needed <= this.bytes.length) return;
     const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.bytes.length));
     this.bytes.copy(larger, 0, 0, this.length);
-    this.bytes = larger;
-    this.view = viewOf(larger);
+    this.hold(larger);
+  }
+
+  private hold(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
   }
 }
 
@@ -116,6 +127,14 @@ export class StepBytes {
     }
     return true;
   }
+}
+
+// A mark at the beginning is a part of the key.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The key of a plain check, as a text. */
+export function keyOf(bytes: Uint8Array, start: number, end: number): string {
+  return utf8.decode(bytes.subarray(start, end));
 }
 
 function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {

@@ -1,4 +1,4 @@
-import { parsePolicy } from 'sluice';
+import { type Policy, parsePolicy } from 'sluice';
 import { expect, test } from 'vitest';
 import type { NodeClock } from './environment.ts';
 import { allFences } from './fences.ts';
@@ -17,15 +17,20 @@ function shardOf(): Shard {
   return Shard.unknown(7, clock, 100, { ...allFences, quarantine: false });
 }
 
-function travelled(steps: Steps): [readonly WireKind[], Uint8Array] {
+/** The steps of one message, and the kinds that it says once. */
+function begin() {
   const kinds = new Kinds();
-  const writer = new StepWriter();
-  expect(steps.write(kinds, writer)).toBe(writer.length);
-  return [JSON.parse(JSON.stringify(kinds.all)), writer.written];
+  const steps = new Steps();
+  return {
+    steps,
+    addPlain: (atMs: number, name: string, key: string, cost: number, policy: Policy) =>
+      steps.addPlain(kinds, atMs, name, key, cost, policy),
+    travelled: () => [JSON.parse(JSON.stringify(kinds.all)) as readonly WireKind[], steps.written] as const,
+  };
 }
 
-function repeated(copy: Shard, steps: Steps): boolean {
-  const [kinds, bytes] = travelled(steps);
+function repeated(copy: Shard, { travelled }: Pick<ReturnType<typeof begin>, 'travelled'>): boolean {
+  const [kinds, bytes] = travelled();
   return new StepReader(kinds, bytes, policies, new PolicyTexts()).repeat(copy, 0, bytes.length);
 }
 
@@ -34,22 +39,22 @@ function remaining(shard: Shard, key: string): number {
 }
 
 test('plain checks and batches are done again in their order', () => {
-  const steps = new Steps();
-  steps.addPlain(1000, 'api', 'ann', 1, log);
-  steps.addBatch(1000.25, [
+  const message = begin();
+  message.addPlain(1000, 'api', 'ann', 1, log);
+  message.steps.addBatch(1000.25, [
     policies.ownedCheck({ name: 'api', key: 'ann', policy: log, cost: 1 }),
     policies.ownedCheck({ name: 'api', key: 'bob', policy: log, cost: 2 }),
   ]);
-  steps.addPlain(1000.5, 'api', 'bob', 1, log);
+  message.addPlain(1000.5, 'api', 'bob', 1, log);
   const copy = shardOf();
-  expect(repeated(copy, steps)).toBe(true);
+  expect(repeated(copy, message)).toBe(true);
   expect([remaining(copy, 'ann'), remaining(copy, 'bob')]).toEqual([1, 0]);
 });
 
 test('one that comes to another end says so', () => {
-  const steps = new Steps();
-  for (let i = 0; i < 4; i += 1) steps.addPlain(1000, 'api', 'ann', 1, log);
-  expect(repeated(shardOf(), steps)).toBe(false);
+  const message = begin();
+  for (let i = 0; i < 4; i += 1) message.addPlain(1000, 'api', 'ann', 1, log);
+  expect(repeated(shardOf(), message)).toBe(false);
 });
 
 test.each([
@@ -60,24 +65,24 @@ test.each([
   ['that was bytes', '\uffffÿ'],
   ['that is longer than a plain one may be', 'x'.repeat(30_000)],
 ])('a key %s is the same key', (_, key) => {
-  const steps = new Steps();
+  const message = begin();
   // The first goes the long way, the others the short one.
-  for (let i = 0; i < 3; i += 1) steps.addPlain(1000, 'api', key, 1, log);
+  for (let i = 0; i < 3; i += 1) message.addPlain(1000, 'api', key, 1, log);
   const copy = shardOf();
-  expect(repeated(copy, steps)).toBe(true);
+  expect(repeated(copy, message)).toBe(true);
   expect(remaining(copy, key)).toBe(0);
 });
 
 test('each name with its policy is said once', () => {
-  const steps = new Steps();
+  const message = begin();
   for (const [name, policy] of [
     ['api', log],
     ['api', bucket],
     ['login', log],
     ['api', log],
   ] as const)
-    steps.addPlain(1000, name, 'ann', 1, policy);
-  const [kinds, bytes] = travelled(steps);
+    message.addPlain(1000, name, 'ann', 1, policy);
+  const [kinds, bytes] = message.travelled();
   const [logText, bucketText] = [JSON.stringify(log), JSON.stringify(bucket)];
   expect(kinds).toEqual([
     ['api', logText],
@@ -89,21 +94,24 @@ test('each name with its policy is said once', () => {
 });
 
 test('what a step took of which key is known until it is confirmed; a reservation may have taken more than was reserved', () => {
-  const steps = new Steps();
-  steps.addPlain(1000, 'api', 'ann', 2, log);
-  steps.addBatch(1000, [policies.ownedCheck({ name: 'api', key: 'bob', policy: log, cost: 1, actual: 3 })]);
+  const message = begin();
+  message.addPlain(1000, 'api', 'ann', 2, log);
+  message.steps.addBatch(1000, [policies.ownedCheck({ name: 'api', key: 'bob', policy: log, cost: 1, actual: 3 })]);
   const costs: unknown[] = [];
-  steps.forEachCost((...cost) => costs.push(cost));
+  message.steps.forEachCost((...cost) => costs.push(cost));
   expect(costs).toEqual([
     ['api', 'ann', 2],
     ['api', 'bob', 3],
   ]);
+  message.steps.clear();
+  expect(message.steps.isEmpty).toBe(true);
+  message.steps.forEachCost(() => expect.unreachable());
 });
 
 test('a kind that the message does not have, or that cannot be read, is an error', () => {
-  const steps = new Steps();
-  steps.addPlain(1000, 'api', 'ann', 1, log);
-  const [, bytes] = travelled(steps);
+  const message = begin();
+  message.addPlain(1000, 'api', 'ann', 1, log);
+  const [, bytes] = message.travelled();
   const repeat = (kinds: readonly WireKind[]) =>
     new StepReader(kinds, bytes, policies, new PolicyTexts()).repeat(shardOf(), 0, bytes.length);
   expect(() => repeat([])).toThrow('kind must be below 0, got 0');

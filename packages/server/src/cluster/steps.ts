@@ -9,7 +9,7 @@ import { type Policy, SluiceError } from 'sluice';
 import { isCancel } from './done-once.ts';
 import type { OwnedCheck, OwnedPolicies, OwnedPolicy } from './owned-policy.ts';
 import type { Shard } from './shard.ts';
-import { StepBytes, type StepWriter } from './step-bytes.ts';
+import { keyOf, StepBytes, StepWriter } from './step-bytes.ts';
 import { mustBeChecks, type PolicyTexts, policyText, type WireCheck, wireOfCheck } from './wire-check.ts';
 
 /** A policy as the caller gave it: the standby works out the applied one by itself. */
@@ -39,64 +39,64 @@ export class Kinds {
   }
 }
 
-interface Step {
-  readonly atMs: number;
-  readonly name: string;
-  readonly key: string;
-  readonly cost: number;
-  readonly policy: Policy;
-  /** In place of all but the time. */
-  readonly batch: readonly OwnedCheck[] | undefined;
-}
-
-/** What a shard carried out since the last message. */
+/**
+ * What a shard carried out since the last message, as it will travel. Written as it happens: an object for each step would live until the message is
+ * confirmed, which makes it dear to the collector, and be read when it is cold.
+ */
 export class Steps {
-  private readonly all: Step[] = [];
+  private readonly writer = new StepWriter();
+  /** Of the message that they are for. */
+  private kinds: Kinds | undefined;
 
   get isEmpty(): boolean {
-    return this.all.length === 0;
+    return this.writer.length === 0;
   }
 
-  addPlain(atMs: number, name: string, key: string, cost: number, policy: Policy): void {
-    this.all.push({ atMs, name, key, cost, policy, batch: undefined });
+  /** Until the next one is added. */
+  get written(): Uint8Array {
+    return this.writer.written;
+  }
+
+  addPlain(kinds: Kinds, atMs: number, name: string, key: string, cost: number, policy: Policy): void {
+    if (this.kinds !== kinds) this.kinds = kinds;
+    if (this.writer.plain(kinds.placeOf(name, policy), atMs, cost, key)) return;
+    this.add(atMs, [wireOfCheck({ name, key, policy, cost })]);
   }
 
   addBatch(atMs: number, batch: readonly OwnedCheck[]): void {
-    const { name, key, cost, owned } = batch[0]!;
-    this.all.push({ atMs, name, key, cost, policy: owned.policy, batch });
+    this.add(
+      atMs,
+      batch.map((check) => wireOfCheck(check, check.owned.policy)),
+    );
+  }
+
+  private add(atMs: number, checks: readonly WireCheck[]): void {
+    this.writer.batch(atMs, JSON.stringify(checks));
   }
 
   /** How much of which key, one after the other. */
   forEachCost(visit: (name: string, key: string, cost: number) => void): void {
-    for (const { name, key, cost, batch } of this.all) {
-      if (batch === undefined) visit(name, key, cost);
-      else for (const check of batch) visit(check.name, check.key, costOf(check));
-    }
+    const { written, kinds } = this;
+    new StepBytes(written).visit(0, written.length, {
+      plain(kind, _atMs, cost, bytes, start, end) {
+        visit(kinds!.all[kind]![0], keyOf(bytes, start, end), cost);
+        return true;
+      },
+      batch(_atMs, json) {
+        for (const check of mustBeChecks(json)) visit(check.name, check.key, costOf(check));
+        return true;
+      },
+    });
   }
 
-  /** Says how many bytes it took. */
-  write(kinds: Kinds, writer: StepWriter): number {
-    const start = writer.length;
-    for (const { atMs, name, key, cost, policy, batch } of this.all) {
-      if (batch !== undefined)
-        writeBatch(
-          writer,
-          atMs,
-          batch.map((check) => wireOfCheck(check, check.owned.policy)),
-        );
-      else if (!writer.plain(kinds.placeOf(name, policy), atMs, cost, key))
-        writeBatch(writer, atMs, [wireOfCheck({ name, key, policy, cost })]);
-    }
-    return writer.length - start;
+  /** There are none. */
+  clear(): void {
+    this.writer.clear();
   }
-}
-
-function writeBatch(writer: StepWriter, atMs: number, checks: readonly WireCheck[]): void {
-  writer.batch(atMs, JSON.stringify(checks));
 }
 
 /** A reservation may turn out to have taken more than was reserved. */
-export function costOf({ cost, actual = 0 }: OwnedCheck): number {
+export function costOf({ cost, actual = 0 }: Pick<WireCheck, 'cost' | 'actual'>): number {
   return Math.max(cost, actual);
 }
 
