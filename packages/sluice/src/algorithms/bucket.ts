@@ -93,17 +93,13 @@ export const bucket = {
   },
 
   step(cells: Float64Array, at: number, numbers: BucketNumbers, cost: number, nowMs: number): number {
-    const seen = at + SEEN_MS;
-    const elapsedMs = nowMs - cells[seen]!;
+    const elapsedMs = nowMs - cells[at + SEEN_MS]!;
     let debt = cells[at + DEBT]!;
-    if (elapsedMs > 0) {
-      debt -= elapsedMs * numbers.drain;
-      if (debt < 0) debt = 0;
-    }
+    if (elapsedMs > 0) debt = Math.max(0, debt - elapsedMs * numbers.drain);
     const parts = cost * numbers.unit;
     if (debt - (numbers.capacity - parts) > 0) return bucket.wait(cells, at, numbers, cost, nowMs);
     cells[at + DEBT] = debt + parts;
-    if (elapsedMs > 0) cells[seen] = nowMs;
+    if (elapsedMs > 0) cells[at + SEEN_MS] = nowMs;
     return 0;
   },
 

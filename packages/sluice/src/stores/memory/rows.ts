@@ -106,7 +106,7 @@ export class Rows {
     const { segment, place } = this;
     // Of two keys that share a fingerprint, one has the seat of their row.
     if (at < 0 || segment.seats?.[place] || !recent.isWorthSeat()) return at;
-    if (recent.isSpent) {
+    if (recent.isFull) {
       recent.clear();
       for (const seated of this.segments) seated.seats = undefined;
     }
