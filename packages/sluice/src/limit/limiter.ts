@@ -157,7 +157,7 @@ export function limiter<P extends Policy, M extends Mode = 'sync'>(
   const bind = (policy: Policy) => (clock && shared ? undefined : store.direct?.(name, policy, sinceMs));
   let direct = bind(current);
 
-  // Both are as short as can be: what is short the engine takes into its callers, and into these what they call.
+  // These two are as short as can be: what is short the engine takes into its callers, and into these what they call.
   function check(key: string, call: CallOptions = 1): Answer<Decision> {
     if (typeof key === 'string' && typeof call === 'number' && unsettled.refunds === 0) {
       const decision = direct?.check(key, call);

@@ -1,5 +1,6 @@
 /** Which of a cluster's 16384 slots a key belongs to: CRC16 (XMODEM) of its hash tag, or of all of it. */
 import { codeUnitAt } from '../vocabulary/code-unit.ts';
+import { invalid } from '../vocabulary/errors.ts';
 
 const slots = 16_384;
 const polynomial = 0x1021;
@@ -15,6 +16,7 @@ const utf8 = new TextEncoder();
 const beyondAscii = 0x80;
 
 export function slotOf(key: string): number {
+  if (typeof key !== 'string') throw invalid('key', 'a string', key);
   let crc = 0;
   for (let i = 0; i < key.length; i += 1) {
     const code = codeUnitAt(key, i);

@@ -18,7 +18,7 @@ import type { Namespace } from './namespace.ts';
 import type { Room } from './room.ts';
 import { forgettableInMs, type Table } from './table.ts';
 
-/** Of the waits, the only one below 0. */
+/** In place of a wait; no wait is below 0, so that tells it. */
 export const notDirect = -1;
 
 const never = Number.POSITIVE_INFINITY;
@@ -77,16 +77,13 @@ export class DirectCheck implements DirectChecks {
    * would be the row, which the next call's key can be fetched beside.
    */
   private callKey(key: string, cost: number): number {
-    const { table } = this;
-    const nowMs = this.moments.read(table.isStrict);
-    const at = this.isPlain(cost) ? table.rows.findRecent(key) : -1;
-    return at < 0 ? this.callOther(key, cost, nowMs) : this.step(at, cost, nowMs);
-  }
-
-  /** A key that is not among the recent ones, or a call that is not plain. */
-  private callOther(key: string, cost: number, nowMs: number): number {
-    if (!this.isPlain(cost)) return this.callAtLength(key, this.table.rows.find(key), cost);
-    return this.callAt(key, this.table.rows.findOther(key), cost, nowMs);
+    const { rows, isStrict } = this.table;
+    const nowMs = this.moments.read(isStrict);
+    if (!this.isPlain(cost)) return this.callAtLength(key, rows.find(key), cost);
+    let at = rows.findRecent(key);
+    if (at < 0) at = rows.findOther(key);
+    // One call of `step` for both: the engine takes first into its caller what is called most.
+    return at < 0 ? this.callAtLength(key, at, cost) : this.step(at, cost, nowMs);
   }
 
   /** The plainest of all, which most calls are: an algorithm that asks and charges in one step, and nothing to mind. */

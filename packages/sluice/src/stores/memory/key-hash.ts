@@ -5,6 +5,7 @@
  * A text and its UTF-8 bytes hash alike. The result is left in `low` and `high`: a pair could only be returned as an object.
  */
 import { codeUnitAt } from '../../vocabulary/code-unit.ts';
+import { invalid } from '../../vocabulary/errors.ts';
 
 const encoder = new TextEncoder();
 let scratch = new Uint8Array(256);
@@ -70,6 +71,7 @@ export class KeyHash {
   }
 
   ofText(text: string): void {
+    if (typeof text !== 'string') throw invalid('key', 'a string', text);
     const length = text.length;
     let v0 = this.key0;
     let v1 = this.key1;

@@ -16,6 +16,19 @@ import { type MemoryStore, memoryStore } from './memory-store.ts';
 const strict = slidingLog({ limit: 1, window: '1s' });
 const loose = gcra({ limit: 1, window: '1s' });
 
+it.each([[['a']], [42], [{ length: 1 }], [undefined], [Buffer.from('a')]])(
+  'refuses a key that is no text: %j',
+  (key) => {
+    for (const keys of ['exact', 'fingerprint'] as const) {
+      const store = memoryStore({ clock: new TestClock(), keys });
+      const check = { name: 'x', key: key as never, policy: gcra({ limit: 1, window: 1000 }), cost: 1 };
+      for (let again = 0; again < 3; again += 1)
+        expect(() => store.apply([check])).toThrow('key must be a string, got ');
+      expect(store.stats().keys).toBe(0);
+    }
+  },
+);
+
 describe('the bound', () => {
   it('is told of before it is met, and nothing is charged by that', () => {
     const clock = new TestClock(0);

@@ -63,6 +63,8 @@ export class RecentKeys {
     return where;
   }
 
+  // What is asked of `where` is asked here: a constant of another module is read from a cell at each use.
+
   /** The number of the segment. */
   segment(where: number): number {
     return where >>> placeBits;

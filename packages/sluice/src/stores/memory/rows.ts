@@ -64,9 +64,9 @@ export class Rows {
   private handPlace = 0;
 
   /** With `cellsPerKey` 0, each key's cells are an array of its own. */
-  constructor(name: string, cellsPerKey: number, mode: KeyMode, seed?: Seed, usesRecentKeys = true) {
+  constructor(name: string, cellsPerKey: number, mode: KeyMode, seed?: Seed, recentKeys = true) {
     this.hash = new KeyHash(name, seed);
-    this.recent = new RecentKeys(usesRecentKeys);
+    this.recent = new RecentKeys(recentKeys);
     this.isExact = mode === 'exact';
     this.isOwn = cellsPerKey === 0;
     this.stride = cellsPerKey + 1;
