@@ -51,10 +51,11 @@ export class Ahead {
   /** From here on each key is counted by itself: what is added may not be recounted any more. */
   countByKey(): void {
     if (this.exactly !== undefined) return;
-    this.exactly = { told: new ByKey(), untold: new ByKey() };
-    const { told, untold } = this.exactly;
+    const [told, untold] = [new ByKey(), new ByKey()];
     this.recountTold((name, key, cost) => told.add(name, key, cost));
     this.recountUntold((name, key, cost) => untold.add(name, key, cost));
+    // Half a count would be too small a one.
+    this.exactly = { told, untold };
   }
 
   /** All that was added is in the message that is sent now; the one before it is confirmed. */

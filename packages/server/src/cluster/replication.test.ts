@@ -6,6 +6,7 @@ import type { PeerReply, Replication } from './messages.ts';
 import { OwnedPolicies } from './owned-policy.ts';
 import { Standbys } from './replication.ts';
 import { Shard } from './shard.ts';
+import { mostStateBytes } from './state-bytes.ts';
 import { StepBytes } from './step-bytes.ts';
 
 const policy = parsePolicy({ algorithm: 'gcra', limit: 100, window: 1000 });
@@ -214,8 +215,35 @@ test('a key is bounded also while etcd is still to hear that its standby is gone
   advance(20);
   for (let i = 0; i < 2; i += 1) grant('hot');
   await asked[1]!.refuse();
+  // To whom it was told before it is told no more: nothing confirms it.
+  advance(100);
+  expect(asked).toHaveLength(2);
   for (let i = 0; i < 6; i += 1) expect(grant('hot')).toBeUndefined();
   expect(grant('hot')).toBeInstanceOf(Promise);
+});
+
+test('shards too large for one message go one with each, whatever else is told meanwhile, and are read once', async () => {
+  const { standbys, advance, grant, asked } = await ownerWithStandby();
+  const clock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
+  const read: number[] = [];
+  for (const number of [8, 9, 10]) {
+    const shard = Shard.unknown(number, clock, 100, { ...allFences, quarantine: false });
+    const state = { ...shard.state(), settled: ['x'.repeat(mostStateBytes)] };
+    shard.state = () => {
+      read.push(number);
+      return state;
+    };
+    standbys.begin(shard, { id: 'b', address: 'b:1' });
+  }
+  for (const number of [8, 9, 10]) {
+    grant(`beside ${number}`);
+    advance(0);
+    const { message, confirm } = asked.at(-1)!;
+    expect(message.shards.flatMap(({ shard, state }) => (state ? [shard] : []))).toEqual([number]);
+    expect(message.shards.map(({ shard }) => shard)).toContain(7);
+    await confirm();
+  }
+  expect(read).toEqual([8, 9, 10]);
 });
 
 test.each(['renew', 'block'] as const)(

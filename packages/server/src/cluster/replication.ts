@@ -298,13 +298,14 @@ export class Standbys {
     // All that was carried out for this address since the last message is in this one.
     const { kinds } = outbox;
     outbox.kinds = new Kinds();
-    let bytes = 0;
+    let stateBytesSent = 0;
     for (const link of links) {
       const { shard, session, isStateSent, steps, told, waiters } = link;
+      // The others come with the next message. The first one goes with this one, however large it is: with whatever else there is to tell, there would
+      // never be a message that is its own.
+      if (!isStateSent && stateBytesSent >= mostStateBytes) continue;
       const state = isStateSent ? undefined : shard.state();
-      bytes += state === undefined ? 0 : stateBytes(state);
-      // The others come with the next message.
-      if (state !== undefined && bytes > mostStateBytes && shards.length > 0) continue;
+      stateBytesSent += state === undefined ? 0 : stateBytes(state);
       link.sequence += 1;
       sent.push({ link, sequence: link.sequence, waiters });
       link.told = steps;

@@ -1,4 +1,4 @@
-import { gcra, slidingLog } from 'sluice';
+import { gcra, memoryStore, slidingLog } from 'sluice';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { NodeClock } from './environment.ts';
 import { allFences } from './fences.ts';
@@ -55,6 +55,16 @@ describe('a shard of which nothing is known', () => {
 });
 
 describe('a shard that came from another node', () => {
+  it('keeps what was counted by the texts of keys, as nodes of earlier versions do', () => {
+    const store = memoryStore({ clock: { now: () => nowMs, sleep: async () => {} } });
+    const { applied } = policies.of(policy);
+    store.apply([{ name: 'rule', key: 'k', policy: applied, cost: 60 }]);
+    const taken = Shard.of({ ...certain().state(), snapshot: store.snapshot() }, clock, 100, 0);
+    expect(ask(taken, 30)).toMatchObject({ allowed: true, remaining: 10 });
+    expect(ask(taken, 30, 'other')).toMatchObject({ allowed: true, remaining: 70 });
+    expect(ask(Shard.of(taken.state(), clock, 100, 0), 11).allowed).toBe(false);
+  });
+
   it('is as old here as it was there, whatever the clocks show', () => {
     const giver = certain();
     ask(giver, 100);

@@ -84,7 +84,7 @@ export class Shard {
     maxKeys: number,
     asideMs: number,
     doubts: readonly Doubt[],
-    { lags = [], receipts, done }: Pick<ShardState, 'lags' | 'receipts' | 'done'> = {},
+    { lags = [], receipts, done, snapshot }: Partial<ShardState> = {},
   ) {
     this.number = number;
     this.clock = clock;
@@ -96,7 +96,10 @@ export class Shard {
     this.toldLags = new Map(lags);
     this.receipts = new Receipts(receipts);
     this.done = new DoneOnce(done);
-    this.store = memoryStore({ ...shardKeys, maxKeys, clock: storeClock });
+    // Nodes of earlier versions hand over the texts of keys, and such a shard keeps them.
+    const hasTexts = snapshot !== undefined && snapshot.seed === undefined;
+    const keys = hasTexts ? 'exact' : shardKeys.keys;
+    this.store = memoryStore({ ...shardKeys, keys, maxKeys, clock: storeClock });
   }
 
   /** Of whose past nothing is known. */

@@ -13,7 +13,7 @@ const plainHead = 20;
 const batchHead = 16;
 const fewBytes = 512;
 // A writer that had to hold more, once, does not keep the room for it.
-const mostKeptBytes = 64 * 1024;
+const mostKeptBytes = 16 * 1024;
 // Of UTF-8, for each unit of a text.
 const mostBytesPerUnit = 3;
 

@@ -108,6 +108,19 @@ test('what a step took of which key is known until it is confirmed; a reservatio
   message.steps.forEachCost(() => expect.unreachable());
 });
 
+test('what a step took is told by the kinds of its own message, however they are numbered in the next one', () => {
+  const steps = new Steps();
+  const said = (kinds: Kinds, ...names: string[]) => {
+    steps.clear();
+    for (const name of names) steps.addPlain(kinds, 1000, name, 'ann', 1, log);
+    const heard: string[] = [];
+    steps.forEachCost((name) => heard.push(name));
+    return heard;
+  };
+  expect(said(new Kinds(), 'api', 'login')).toEqual(['api', 'login']);
+  expect(said(new Kinds(), 'login', 'api', 'login')).toEqual(['login', 'api', 'login']);
+});
+
 test('a kind that the message does not have, or that cannot be read, is an error', () => {
   const message = begin();
   message.addPlain(1000, 'api', 'ann', 1, log);

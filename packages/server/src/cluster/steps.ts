@@ -92,6 +92,7 @@ export class Steps {
   /** There are none. */
   clear(): void {
     this.writer.clear();
+    this.kinds = undefined;
   }
 }
 

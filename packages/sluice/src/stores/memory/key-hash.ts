@@ -49,15 +49,24 @@ function drawWord(): number {
   }
 }
 
+/** The bytes hashed last, and the same by the word: of all hashes together, or each table would keep a buffer alive that is read no more. */
+const viewed: { bytes: Uint8Array; length: number; words: DataView } = {
+  bytes: scratch,
+  length: 0,
+  words: new DataView(new ArrayBuffer(0)),
+};
+
+function view(bytes: Uint8Array): void {
+  viewed.bytes = bytes;
+  viewed.length = bytes.length;
+  viewed.words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 export class KeyHash {
   low = 0;
   high = 0;
   /** Of bytes: whether each is a character. Their text then has the same hash. */
   isAscii = false;
-  // The bytes hashed last, and the same by the word.
-  private bytes: Uint8Array | undefined;
-  private length = 0;
-  private view: DataView = new DataView(new ArrayBuffer(0));
   private readonly key0: number;
   private readonly key1: number;
 
@@ -129,12 +138,8 @@ export class KeyHash {
 
   ofBytes(bytes: Uint8Array, start: number, end: number): void {
     // The same bytes may have grown or shrunk.
-    if (bytes !== this.bytes || bytes.length !== this.length) {
-      this.bytes = bytes;
-      this.length = bytes.length;
-      this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    }
-    const { view } = this;
+    if (bytes !== viewed.bytes || bytes.length !== viewed.length) view(bytes);
+    const { words } = viewed;
     const length = end - start;
     let v0 = this.key0;
     let v1 = this.key1;
@@ -143,7 +148,7 @@ export class KeyHash {
     let i = start;
     let seen = 0;
     for (const whole = start + (length & ~3); i < whole; i += 4) {
-      const word = view.getInt32(i, true);
+      const word = words.getInt32(i, true);
       seen |= word;
       v3 ^= word;
       v0 = (v0 + v1) | 0;
