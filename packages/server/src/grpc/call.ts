@@ -13,7 +13,7 @@ import type { GrpcDoorSettings } from './connections.ts';
 import { fieldBlock } from './http2/field-block.ts';
 import { endCodes } from './http2/frame.ts';
 import type { Stream, StreamReader } from './http2/stream.ts';
-import { acceptedEncodings, frameOf, headBytes, RequestBody } from './message-frame.ts';
+import { acceptedEncodings, frameOf, RequestBody } from './message-frame.ts';
 import { GrpcError, grpcErrorOf, percentEncoded, statusCodes } from './status.ts';
 import type { WireWriter } from './wire-writer.ts';
 
@@ -24,9 +24,6 @@ const responseFields = {
 };
 const responseBlock = fieldBlock(responseFields);
 const okBlock = fieldBlock({ 'grpc-status': '0' });
-
-// Bodies that a connection may leave unfinished, in bodies of the largest size: many calls at once must not be a way around it.
-const unfinishedBodies = 4;
 
 const timerMsMax = 2 ** 31 - 1;
 
@@ -61,6 +58,10 @@ export class Call implements StreamReader, Placed {
     this.#connection = connection;
     this.#settings = settings;
     this.#sinceMs = settings.clock.now();
+  }
+
+  get connection(): Connection {
+    return this.#connection;
   }
 
   /** When it began, and later when it was answered. */
@@ -178,13 +179,11 @@ export class Call implements StreamReader, Placed {
 
   #hold(byteCount: number): void {
     this.#heldBytes += byteCount;
-    this.#connection.heldBytes += byteCount;
-    const heldBytesMax = (this.#settings.limits.bodyBytes + headBytes) * unfinishedBodies;
-    if (this.#connection.heldBytes > heldBytesMax) throw tooManyBodies(heldBytesMax);
+    this.#connection.hold(byteCount, this.#heldBytes);
   }
 
   #letGo(): void {
-    this.#connection.heldBytes -= this.#heldBytes;
+    this.#connection.letGo(this.#heldBytes);
     this.#heldBytes = 0;
     this.#body = undefined;
   }
@@ -236,10 +235,3 @@ function trailersOf(error: GrpcError): Record<string, string> {
 }
 
 const deadlineExceeded = () => new GrpcError(statusCodes.deadlineExceeded, 'the deadline of the call has passed');
-
-function tooManyBodies(bytesMax: number): GrpcError {
-  return new GrpcError(
-    statusCodes.resourceExhausted,
-    `the unfinished messages of a connection must be at most ${bytesMax} bytes together, got more`,
-  );
-}

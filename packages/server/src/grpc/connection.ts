@@ -19,12 +19,21 @@ import type { BrokenProtocol } from './http2/frame.ts';
 import type { RequestHead } from './http2/request-head.ts';
 import { Session, type SessionOwner } from './http2/session.ts';
 import type { Stream } from './http2/stream.ts';
+import { headBytes } from './message-frame.ts';
 import { GrpcError, statusCodes } from './status.ts';
 
 const lingerMs = 500;
 
 // Answers that a client has not taken: beyond this nothing more is read from it.
 const unsentBytesMax = 256 * 1024;
+
+// Bodies that a connection may leave unfinished, in bodies of the largest size: many calls at once must not be a way around it.
+const unfinishedBodies = 4;
+
+// Bodies that are not whole, of all connections together. Beyond it those calls fail that hold more than the smaller number and want to hold still more; one
+// large body is fine, thousands at once are an attack.
+const heldBytesMax = 64 * 1024 * 1024;
+const smallHeldBytes = 16 * 1024;
 
 // How long a client is listened to at once, while others wait. Some hundred calls, or one that has to be unpacked first.
 const turnMs = 2;
@@ -39,8 +48,10 @@ export class Connection implements SessionOwner {
   acceptedAuthorization: string | undefined;
   /** Of the tokens that it was good by. */
   acceptedRevision = 0;
+  /** Calls that watch the health of the service. */
+  watches = 0;
   /** Bytes of bodies that are not whole yet, over all of its calls. */
-  heldBytes = 0;
+  #heldBytes = 0;
   #hasGreeted = false;
   /** When the client last asked for something. */
   #activeMs: number;
@@ -117,6 +128,25 @@ export class Connection implements SessionOwner {
     this.#calls.delete(call);
     this.#context.openCalls--;
     this.#hangUpIfDone();
+  }
+
+  /** So much more of a body that is not whole yet, of which it has `heldBytes` then. Throws where that is too much. */
+  hold(byteCount: number, heldBytes: number): void {
+    const context = this.#context;
+    this.#heldBytes += byteCount;
+    context.heldBytes += byteCount;
+    const ownBytesMax = (context.limits.bodyBytes + headBytes) * unfinishedBodies;
+    if (this.#heldBytes > ownBytesMax)
+      throw tooManyBodies(`of a connection must be at most ${ownBytesMax} bytes together`);
+    if (context.heldBytes > heldBytesMax && heldBytes > smallHeldBytes) {
+      throw tooManyBodies(`of all clients must be at most ${heldBytesMax} bytes together`);
+    }
+  }
+
+  /** The body is whole, or nobody wants it. */
+  letGo(byteCount: number): void {
+    this.#heldBytes -= byteCount;
+    this.#context.heldBytes -= byteCount;
   }
 
   /** GOAWAY now; when the calls that were begun are finished, the end. */
@@ -211,4 +241,8 @@ export class Connection implements SessionOwner {
     this.#context.writer.send();
     this.#socket.end();
   }
+}
+
+function tooManyBodies(what: string): GrpcError {
+  return new GrpcError(statusCodes.resourceExhausted, `the unfinished messages ${what}, got more; try again later`);
 }

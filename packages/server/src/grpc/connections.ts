@@ -34,6 +34,8 @@ export interface GrpcContext extends GrpcDoorSettings {
   readonly writer: FrameWriter;
   readonly sessionLimits: SessionLimits;
   openCalls: number;
+  /** Bytes of bodies that are not whole yet, of all connections. */
+  heldBytes: number;
   hasRoomFor(connection: Connection): boolean;
   begin(call: Call, connection: Connection, head: RequestHead): void;
 }
@@ -54,6 +56,7 @@ export class Connections {
       writer: new FrameWriter(),
       sessionLimits: sessionLimitsOf(settings),
       openCalls: 0,
+      heldBytes: 0,
       hasRoomFor: (connection) => this.#hasRoomFor(connection),
       begin,
     };

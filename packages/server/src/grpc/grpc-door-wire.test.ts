@@ -190,6 +190,21 @@ describe('refuses', () => {
     expect(await rawCall(rawClient(port), { pieces: [body] })).toMatchObject({ status: '0' });
   });
 
+  test('more unfinished bodies than all clients may leave here, and small ones go on', async () => {
+    const { port } = await open({ limits: { bodyBytes: 2 ** 20 } });
+    const most = Buffer.concat([Buffer.from('00000f4240', 'hex'), Buffer.alloc(999_999)]);
+    const calls = Array.from({ length: 20 }, () => rawClient(port)).flatMap((session) =>
+      Array.from({ length: 4 }, () => rawCall(session, { pieces: [most], isUnfinished: true })),
+    );
+    expect(await Promise.race(calls)).toMatchObject({
+      status: '8',
+      message: expect.stringContaining(
+        'the unfinished messages of all clients must be at most 67108864 bytes together',
+      ),
+    });
+    expect(await rawCall(rawClient(port), { pieces: [body] })).toMatchObject({ status: '0' });
+  });
+
   test('more calls of one connection at once than were announced', async () => {
     const { session } = await open({ limits: { pipelineDepth: 7 } });
     const [settings] = await once(session, 'remoteSettings');

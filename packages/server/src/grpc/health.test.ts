@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { status } from '@grpc/grpc-js';
+import { ChannelCredentials, status } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { GrpcClient, LimitingService, openDoor } from './grpc-door.test-support.ts';
 
@@ -63,8 +63,8 @@ describe('Watch', () => {
     other.cancel();
   });
 
-  test('has room for as many as may connect, and again when one leaves', async () => {
-    const { client } = await open({ limits: { connections: 3 }, options: { watchEveryMs: 5 } });
+  test('has room for as many as may connect, for one of each connection beyond, and again when one leaves', async () => {
+    const { client, address } = await open({ limits: { connections: 3 }, options: { watchEveryMs: 5 } });
     const watches = [client.watch(), client.watch(), client.watch()];
     for (const watch of watches) {
       watch.on('error', () => undefined);
@@ -72,6 +72,13 @@ describe('Watch', () => {
     }
     const [refused] = await once(client.watch().resume(), 'error');
     expect(refused).toMatchObject({ code: status.RESOURCE_EXHAUSTED, details: 'at most 3 may watch at once' });
+    const other = new GrpcClient(address, ChannelCredentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+    const first = other.watch();
+    first.on('error', () => undefined);
+    expect(await once(first, 'data')).toEqual([{ status: 'SERVING' }]);
+    const [second] = await once(other.watch().resume(), 'error');
+    expect(second).toMatchObject({ code: status.RESOURCE_EXHAUSTED });
+    first.cancel();
     watches[0]!.cancel();
     let isWatching = false;
     while (!isWatching) {

@@ -42,16 +42,24 @@ export class Health {
     return this.#status();
   }
 
-  /** A service that is not known may become so, and its watcher stays, says the protocol. As many may watch as may connect. */
+  /**
+   * A service that is not known may become so, and its watcher stays, says the protocol. As many may watch as may connect; beyond that each connection has one
+   * watch, so that nobody takes all of them.
+   */
   watch(name: string, call: Call): void {
     if (this.#isDraining) throw ending();
+    const { connection } = call;
     const { connections } = this.#settings.limits;
-    if (this.#watchers.size >= connections) {
+    if (this.#watchers.size >= connections && connection.watches > 0) {
       throw new GrpcError(statusCodes.resourceExhausted, `at most ${connections} may watch at once`);
     }
+    connection.watches++;
     const watcher: Watcher = { call, isKnown: knownServices.includes(name), sent: undefined };
     this.#watchers.add(watcher);
-    call.onClose(() => this.#remove(watcher));
+    call.onClose(() => {
+      connection.watches--;
+      this.#remove(watcher);
+    });
     this.#timer ??= setInterval(() => void this.#ask(), this.#watchEveryMs);
     void this.#ask();
   }

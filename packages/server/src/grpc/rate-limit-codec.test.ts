@@ -264,6 +264,22 @@ test('refuses more descriptors than a batch may have', () => {
   expect(() => decode(empty(many + 1))).toThrow('descriptors must be at most 100');
 });
 
+test('refuses more entries than that many descriptors have, wherever they are', () => {
+  const empty = (...counts: number[]) =>
+    Buffer.concat(
+      counts.flatMap((count) => {
+        const bytes = 2 * count;
+        const length = bytes < 0x80 ? [bytes] : [(bytes & 0x7f) | 0x80, bytes >> 7];
+        return [Buffer.from([0x12, ...length]), ...Array.from({ length: count }, () => hex('0a00'))];
+      }),
+    );
+  const all = 16 * many;
+  expect(decode(empty(all)).descriptors[0]!.entries).toHaveLength(all);
+  expect(decode(empty(all - 10, 10)).descriptors.map(({ entries }) => entries.length)).toEqual([all - 10, 10]);
+  for (const counts of [[all + 1], [all - 10, 11], [1, all]])
+    expect(() => decode(empty(...counts))).toThrow(`the entries of all descriptors must be at most ${all}, got more`);
+});
+
 test('every prefix of a valid request is read or refused, never anything else', () => {
   const whole = shouldRateLimitMethod.requestSerialize({
     domain: 'shop',

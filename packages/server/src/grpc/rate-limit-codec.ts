@@ -25,10 +25,18 @@ import type { WireWriter } from './wire-writer.ts';
 /** `envoy.type.v3.RateLimitUnit` ends with YEAR: what Envoy may override a limit with has no week. */
 const overrideUnits = units.filter((unit) => unit !== 'WEEK');
 
-/** Refuses more than `mostDescriptors`, so that a body of empty ones cannot become millions of objects. */
+// Envoy's descriptors have a handful.
+const entriesPerDescriptor = 16;
+
+/**
+ * Refuses more than `mostDescriptors`, and more entries than so many have, so that a body of empty ones cannot become millions of objects: a kilobyte
+ * unpacks to a megabyte of them, which would take the time of thousands of calls.
+ */
 export function decodeRateLimitRequest(bytes: Buffer, mostDescriptors: number): RateLimitRequest {
   const reader = new WireReader(bytes);
   const descriptors: Descriptor[] = [];
+  const mostEntries = mostDescriptors * entriesPerDescriptor;
+  let entries = 0;
   let domain = '';
   let hitsAddend = 0;
   while (reader.next()) {
@@ -37,8 +45,9 @@ export function decodeRateLimitRequest(bytes: Buffer, mostDescriptors: number): 
         domain = reader.string();
         break;
       case lengthDelimitedTag(2):
-        if (descriptors.length === mostDescriptors) throw tooManyDescriptors(mostDescriptors);
-        descriptors.push(readDescriptor(reader));
+        if (descriptors.length === mostDescriptors) throw tooMany('descriptors', mostDescriptors);
+        descriptors.push(readDescriptor(reader, mostEntries - entries, mostEntries));
+        entries += descriptors.at(-1)!.entries.length;
         break;
       case varintTag(3):
         hitsAddend = reader.uint32();
@@ -50,14 +59,15 @@ export function decodeRateLimitRequest(bytes: Buffer, mostDescriptors: number): 
   return { domain, descriptors, hitsAddend };
 }
 
-function tooManyDescriptors(most: number): GrpcError {
+function tooMany(what: string, most: number): GrpcError {
   return new GrpcError(
     statusCodes.resourceExhausted,
-    `descriptors must be at most ${most}, got more. Send fewer, or raise limits.batchItems.`,
+    `${what} must be at most ${most}, got more. Send fewer, or raise limits.batchItems.`,
   );
 }
 
-function readDescriptor(reader: WireReader): Descriptor {
+/** With room for so many entries, of `mostEntries` in all. */
+function readDescriptor(reader: WireReader, room: number, mostEntries: number): Descriptor {
   const entries: DescriptorEntry[] = [];
   let limit: Descriptor['limit'];
   let hitsAddend: number | undefined;
@@ -66,6 +76,7 @@ function readDescriptor(reader: WireReader): Descriptor {
   while (reader.next()) {
     switch (reader.tag) {
       case lengthDelimitedTag(1):
+        if (entries.length === room) throw tooMany('the entries of all descriptors', mostEntries);
         entries.push(readEntry(reader));
         break;
       case lengthDelimitedTag(2):

@@ -65,6 +65,9 @@ export interface SessionOwner {
 const connectionWindowBytes = 2 ** 20;
 const headerBlockBytesMax = 65_536;
 const continuationsMax = 16;
+// What is kept for the beginnings of frames.
+const keptPartialBytes = 1024;
+const nothing = Buffer.alloc(0);
 const streamBits = 2 ** 31 - 1;
 const settingBytes = 6;
 const pingBytes = 8;
@@ -89,7 +92,7 @@ export class Session implements StreamCarrier {
   /** The one that the last frame was about: the next one often is, too. */
   #recent: Stream | undefined;
   /** The beginning of the preface or of a frame: `#partial[0..#partialBytes)`. */
-  #partial: Buffer = Buffer.alloc(0);
+  #partial: Buffer = nothing;
   #partialBytes = 0;
   #hasPreface = false;
   #hasSettings = false;
@@ -173,8 +176,11 @@ export class Session implements StreamCarrier {
       if (this.#partialBytes < whole) return at;
     }
     const end = this.#partialBytes;
+    const frame = this.#partial;
     this.#partialBytes = 0;
-    this.#readFrame(this.#partial, 0, end);
+    // One large frame in two pieces is no reason to keep so much for as long as the client stays.
+    if (frame.length > keptPartialBytes) this.#partial = nothing;
+    this.#readFrame(frame, 0, end);
     return at;
   }
 
