@@ -71,7 +71,7 @@ const entries = [
   { name: 'priorityScheduler', source: `export { priorityScheduler } from 'sluice/schedule';`, ceilingBytes: 5_100 },
   { name: 'all schedulers', source: `export * from 'sluice/schedule';`, ceilingBytes: 8_100 },
   { name: 'twoChoices', source: `export { twoChoices } from 'sluice/balance';`, ceilingBytes: 2_700 },
-  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 18_000 },
+  { name: 'all balancers', source: `export * from 'sluice/balance';`, ceilingBytes: 18_100 },
 ];
 const library = await import('sluice');
 for (const factory of factories) {
