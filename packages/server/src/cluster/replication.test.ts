@@ -222,6 +222,24 @@ test('a key is bounded also while etcd is still to hear that its standby is gone
   expect(grant('hot')).toBeInstanceOf(Promise);
 });
 
+test('etcd hears of a standby once that has what nobody waited for while the state was on its way', async () => {
+  const { standbys, advance, asked } = await ownerWithStandby();
+  const clock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
+  const shard = Shard.unknown(8, clock, 100, { ...allFences, quarantine: false });
+  shard.decidedMs = 1000;
+  standbys.begin(shard, { id: 'b', address: 'b:1' });
+  advance(0);
+  const grant = () => standbys.carriedOutPlain(8, { name: 'api', key: 'hot', policy, cost: 1 }, owned);
+  for (let i = 0; i < 3 * owned.lag; i += 1) expect(grant()).toBeUndefined();
+  await asked[1]!.confirm();
+  // Whoever took over now would miss three times as much as it leaves room for.
+  expect(standbys.edits().has(8)).toBe(false);
+  expect(grant()).toBeInstanceOf(Promise);
+  advance(20);
+  await asked[2]!.confirm();
+  expect(standbys.edits().has(8)).toBe(true);
+});
+
 test('shards too large for one message go one with each, whatever else is told meanwhile, and are read once', async () => {
   const { standbys, advance, grant, asked } = await ownerWithStandby();
   const clock = { nowMs: () => 1000, uptimeMs: () => 1000, after: () => () => {} };
