@@ -74,13 +74,13 @@ export class KeyHash {
   constructor(name: string, [key0, key1]: Seed = processSeed) {
     this.key0 = key0;
     this.key1 = key1;
-    this.ofText(name);
+    this.ofText(name, 'name');
     this.key0 ^= this.low;
     this.key1 ^= this.high;
   }
 
-  ofText(text: string): void {
-    if (typeof text !== 'string') throw invalid('key', 'a string', text);
+  ofText(text: string, field = 'key'): void {
+    if (typeof text !== 'string') throw invalid(field, 'a string', text);
     const length = text.length;
     let v0 = this.key0;
     let v1 = this.key1;

@@ -29,6 +29,11 @@ it.each([[['a']], [42], [{ length: 1 }], [undefined], [Buffer.from('a')]])(
   },
 );
 
+it('refuses a name that is no text, and says that it is the name', () => {
+  const check = { name: 42 as never, key: 'a', policy: gcra({ limit: 1, window: 1000 }), cost: 1 };
+  expect(() => memoryStore({ clock: new TestClock() }).apply([check])).toThrow('name must be a string, got 42.');
+});
+
 describe('the bound', () => {
   it('is told of before it is met, and nothing is charged by that', () => {
     const clock = new TestClock(0);
